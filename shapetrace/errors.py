@@ -1,0 +1,32 @@
+"""The one exception that a user is meant to read."""
+
+from __future__ import annotations
+
+
+class ShapetraceError(Exception):
+    """Something the user can put right: bad input, a bad configuration, a bad file.
+
+    The message is one clear line: what is wrong, where, and what to do. The command
+    line prints it on stderr and exits with ``exit_code``; no traceback is shown unless
+    ``--debug`` is given.
+
+    Attributes:
+        exit_code: The process's exit code; 2 for bad input.
+    """
+
+    exit_code = 2
+
+
+def nearest(word: str, known: list[str] | tuple[str, ...], limit: int = 3) -> list[str]:
+    """The known words closest to a misspelt one, best first; empty when none is close."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only errors pay for it
+
+    return get_close_matches(word, known, n=limit, cutoff=0.5)
+
+
+def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
+    """A clause for an error message: the nearest names, or all of them when none is near."""
+    close = nearest(word, known)
+    if close:
+        return "did you mean " + " or ".join(repr(name) for name in close) + "?"
+    return "known: " + ", ".join(sorted(known))
