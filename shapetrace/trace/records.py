@@ -13,62 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from shapetrace.dims import Declaration, Dim
+
 FORMAT_VERSION = 1
 """Version of the saved form; see `trace/storage.py` for each version's story."""
 
 Shape = tuple[int, ...]
 RecordKind = Literal["argument", "local", "attribute", "return"]
 ScopeKind = Literal["module", "function"]
-Evidence = Literal["declared", "input", "probe", "attribute", "guess", "literal"]
 Phase = Literal["forward", "backward"]
 StorageKind = Literal["parameter", "buffer", "input", "activation", "gradient", "state"]
-
-
-@dataclass(frozen=True, slots=True)
-class Dim:
-    """What one axis of a tensor means.
-
-    Attributes:
-        name: A name or an expression of names: ``B``, ``h*d_k``, ``n+1``, ``3``.
-        evidence: Where the name comes from, strongest first: an annotation in the
-            source (``declared``), the name given to an input's axis (``input``), a scaling
-            probe (``probe``), an attribute of the module (``attribute``), a guess by
-            position (``guess``), or just the number (``literal``).
-        detail: The evidence in words, for ``--dims explain``.
-    """
-
-    name: str
-    evidence: Evidence
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredShape:
-    """One jaxtyping annotation: ``Float[Tensor, "B n d_model"]``.
-
-    Attributes:
-        dtype: The dtype class's name: ``Float``, ``Int``, ``Bool``, ``Shaped``, ...
-        dims: The dims as written: ``B n d_model``.
-    """
-
-    dtype: str
-    dims: str
-
-
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """What the source says a value is.
-
-    Attributes:
-        text: The annotation as written.
-        shapes: Its tensor alternatives; several for a Union, empty when the text names
-            none (or could not be evaluated, see `problem`).
-        problem: Why the annotation could not be evaluated, else empty.
-    """
-
-    text: str
-    shapes: tuple[DeclaredShape, ...] = ()
-    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +35,7 @@ class Site:
         function: Qualified name of the function: ``Attention.forward``.
         name: The variable, parameter, attribute (``self.cache``), or ``return``.
         kind: What the place is.
+        internal: Whether the code is torch's own (``nn.Linear.forward``) and not the user's.
     """
 
     file: str
@@ -88,6 +43,7 @@ class Site:
     function: str
     name: str
     kind: RecordKind
+    internal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
