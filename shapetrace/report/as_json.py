@@ -1,0 +1,93 @@
+"""JSON, for programs: every record, every number unrounded."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from shapetrace.report.document import counted_rows
+from shapetrace.report.reporter import Reporter
+from shapetrace.units import FLOP_CONVENTION
+
+if TYPE_CHECKING:
+    from shapetrace.report.document import Report
+    from shapetrace.report.reporter import Canvas
+    from shapetrace.report.rows import Row
+    from shapetrace.report.totals import Totals
+    from shapetrace.trace.records import Failure, Trace
+
+FORMAT_VERSION = 1
+"""Raised when a key changes its meaning or goes; new keys may come without."""
+
+
+def render(report: Report, _canvas: Canvas) -> str:
+    """The report as one JSON object, a row per line."""
+    head = {
+        "format_version": FORMAT_VERSION,
+        "target": report.trace.target,
+        "level": report.level,
+        "config": dict(report.trace.config),
+        "sizes": dict(report.trace.sizes),
+        "tokens": [[list(pair) for pair in text] for text in report.trace.tokens],
+        "totals": _totals(report.totals, report.trace),
+        "mismatches": list(report.mismatches),
+        "failure": _failure(report.trace.failure),
+        "notes": list(report.trace.notes),
+        "environment": dict(report.trace.environment),
+    }
+    body = [_dump(_row(row, times)) for row, times in counted_rows(report)]
+    rows = "[\n    " + ",\n    ".join(body) + "\n  ]" if body else "[]"
+    fields = [f"  {_dump(key)}: {_dump(value)}" for key, value in head.items()]
+    return "{\n" + ",\n".join([*fields, f'  "rows": {rows}']) + "\n}\n"
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _row(row: Row, times: int) -> dict[str, Any]:
+    return {
+        "path": row.path,
+        "name": row.name,
+        "kind": row.kind,
+        "dims": row.dims,
+        "shape": None if row.shape is None else list(row.shape),
+        "dtype": row.dtype,
+        "bytes": row.bytes,
+        "flops": row.flops,
+        "flops_complete": row.complete,
+        "meaning": row.meaning,
+        "file": row.file,
+        "line": row.line,
+        "repeats": times,
+    }
+
+
+def _totals(totals: Totals, trace: Trace) -> dict[str, Any]:
+    parts = totals.parameters_by_part
+    return {
+        "parameters": totals.parameters,
+        "parameter_bytes": totals.parameter_bytes,
+        "parameters_by_part": {part.name: part.count for part in parts},
+        "parameter_bytes_by_part": {part.name: part.nbytes for part in parts},
+        "flops": totals.flops,
+        "flops_by_part": dict(totals.flops_by_part),
+        "peak_activation_bytes": totals.peak_activation_bytes,
+        "wall_time_s": trace.wall_time,
+        "unmodelled": dict(totals.unmodelled),
+        "convention": FLOP_CONVENTION,
+    }
+
+
+def _failure(failure: Failure | None) -> dict[str, Any] | None:
+    if failure is None:
+        return None
+    return {
+        "type": failure.type_name,
+        "message": failure.message,
+        "file": failure.file,
+        "line": failure.line,
+    }
+
+
+JSON = Reporter("json", (".json",), folds=False, render=render)

@@ -1,0 +1,127 @@
+"""A report before it has a format: rows, their tree, totals, mismatches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shapetrace.report import rows as rows_of
+from shapetrace.report.folding import Folder
+from shapetrace.report.rows import Level, Row
+from shapetrace.report.totals import Totals
+from shapetrace.report.tree import Call, Repeat, grow, prune, without_echoes
+from shapetrace.report.words import Language
+from shapetrace.trace.records import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shapetrace.report.tree import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that a format may show, with nothing left to compute.
+
+    Attributes:
+        trace: The run.
+        level: What a row is.
+        folded: Whether equal layers are shown once.
+        language: Of headings and meanings.
+        rows: Every row of that level, in the order of the run, unfolded.
+        tree: The same rows under their calls; None for a trace without calls.
+        totals: Sums over the run.
+        mismatches: Annotations that did not hold, one text each.
+    """
+
+    trace: Trace
+    level: Level
+    folded: bool
+    language: Language
+    rows: tuple[Row, ...]
+    tree: Call | None
+    totals: Totals
+    mismatches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a table.
+
+    Attributes:
+        depth: How deep its call lies.
+        label: What stands in the first column.
+        row: The row.
+        is_call: Whether it heads a call.
+        times: How many equal ones it stands for.
+        failed: Whether the call that it heads ended by raising.
+    """
+
+    depth: int
+    label: str
+    row: Row
+    is_call: bool
+    times: int = 1
+    failed: bool = False
+
+
+def build_rows(
+    trace: Trace, level: Level, prices: rows_of.Prices, language: Language
+) -> tuple[tuple[Row, ...], Call | None]:
+    """The rows of a level, flat and as a tree."""
+    calls = rows_of.module_rows(trace, prices)
+    if level == "modules":
+        return tuple(calls), grow(trace, calls, ())
+    if level == "ops":
+        rows = rows_of.op_rows(trace, prices)
+    else:
+        seen = rows_of.tensor_rows(trace, prices, language)
+        rows = [row for row in seen if not row.internal]
+    return tuple(rows), grow(trace, calls, rows)
+
+
+def table_lines(report: Report) -> list[Line]:
+    """The lines of a table for people: no empty calls, each value once, layers folded."""
+    tree = report.tree
+    if tree is not None and report.level != "modules":
+        tree = prune(without_echoes(tree))
+    if tree is None:
+        return []
+    if report.folded:
+        tree = Folder().fold(tree)
+    return list(_lines(tree, depth=0, times=1))
+
+
+def _lines(item: Item, depth: int, times: int) -> Iterator[Line]:
+    if isinstance(item, Repeat):
+        for inner in item.items:
+            yield from _lines(inner, depth, item.times)
+    elif isinstance(item, Call):
+        label = item.label if times == 1 else f"{item.label} ... x{times}"
+        yield Line(depth, label, item.row, is_call=True, times=times, failed=item.failed)
+        for inner in item.items:
+            yield from _lines(inner, depth + 1, 1)
+    else:
+        label = item.name if times == 1 else f"{item.name} ... x{times}"
+        yield Line(depth, label, item, is_call=False, times=times)
+
+
+def counted_rows(report: Report) -> list[tuple[Row, int]]:
+    """Every row for programs, and how many equal ones it stands for (1 unless folded)."""
+    if not report.folded or report.tree is None:
+        return [(row, 1) for row in report.rows]
+    folded = Folder().fold(report.tree)
+    return list(_counted(folded, 1, calls=report.level == "modules"))
+
+
+def _counted(item: Item, times: int, *, calls: bool) -> Iterator[tuple[Row, int]]:
+    if isinstance(item, Repeat):
+        for inner in item.items:
+            yield from _counted(inner, times * item.times, calls=calls)
+    elif isinstance(item, Call):
+        if calls:
+            yield item.row, times
+        for inner in item.items:
+            yield from _counted(inner, times, calls=calls)
+    else:
+        yield item, times

@@ -1,0 +1,192 @@
+"""Every number of a report, decided once; the formats only lay the rows out."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Literal, get_args
+
+from shapetrace.report.meanings import meaning
+from shapetrace.trace.records import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from shapetrace.report.words import Language
+    from shapetrace.trace.records import OpRecord, Scope, TensorRecord, Trace
+
+Level = Literal["tensors", "modules", "ops"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a report.
+
+    Attributes:
+        at: Clock, which orders rows and calls.
+        scope: Index of the call it belongs to.
+        path: That call's dotted path; empty for the root.
+        name: The tensor's, module class's or operator's name.
+        kind: ``argument``, ``local``, ``attribute``, ``return``, ``module``, ``function``, ``op``.
+        dims: The named shape as one string; empty for a scalar. An axis without a name
+            stands as its number.
+        shape: Sizes; None where there is no tensor (a module that returned none).
+        dtype: Dtype of the tensor.
+        bytes: Bytes of the tensor's elements.
+        flops: FLOPs that are counted for the statement, call or operator, calls inside it
+            included.
+        complete: Whether every operator of it has a formula; if not, `flops` is a lower
+            bound.
+        meaning: What it is, in words; empty when the spec does not name it.
+        file: Source file.
+        line: Line of the statement.
+        storage: Index of the tensor's storage; None when unknown.
+        internal: Whether the code is torch's own.
+    """
+
+    at: int
+    scope: int
+    path: str
+    name: str
+    kind: str
+    dims: str
+    shape: Shape | None
+    dtype: str
+    bytes: int
+    flops: int
+    complete: bool
+    meaning: str
+    file: str
+    line: int
+    storage: int | None = None
+    internal: bool = False
+
+
+class Prices:
+    """FLOPs of any stretch of a trace's clock, each in two look-ups.
+
+    Args:
+        trace: The run.
+        price: FLOPs of one operator; None when it has no formula.
+    """
+
+    def __init__(self, trace: Trace, price: Callable[[OpRecord], int | None]) -> None:
+        prices = [price(op) for op in trace.ops]
+        self.by_op = prices
+        self._at = [op.at for op in trace.ops]
+        self._flops = [0, *accumulate(found or 0 for found in prices)]
+        self._unknown = [0, *accumulate(found is None for found in prices)]
+
+    def between(self, since: int, at: int) -> tuple[int, bool]:
+        """FLOPs of the operators with ``since < op.at <= at``, and whether all are known."""
+        first, last = bisect_right(self._at, since), bisect_right(self._at, at)
+        unknown = self._unknown[last] - self._unknown[first]
+        return self._flops[last] - self._flops[first], unknown == 0
+
+
+def named_shape(record: TensorRecord) -> str:
+    """A tensor's dims as one string: as named, else as declared, else its sizes."""
+    if record.dims is not None:
+        return " ".join(dim.name for dim in record.dims)
+    declared = record.declared.shapes if record.declared else ()
+    if len(declared) == 1 and record.holds is not False:
+        return declared[0].dims.strip()
+    return " ".join(map(str, record.shape))
+
+
+def tensor_rows(trace: Trace, prices: Prices, language: Language) -> list[Row]:
+    """A row for every named value, torch's own code included (marked ``internal``)."""
+    return [_tensor_row(trace, prices, language, record) for record in trace.tensors]
+
+
+def _tensor_row(trace: Trace, prices: Prices, language: Language, record: TensorRecord) -> Row:
+    site = trace.sites[record.site]
+    flops, complete = prices.between(record.since, record.at)
+    return Row(
+        at=record.at,
+        scope=record.scope,
+        path=trace.scopes[record.scope].path,
+        name=site.name + record.element,
+        kind=site.kind,
+        dims=named_shape(record),
+        shape=record.shape,
+        dtype=record.dtype,
+        bytes=record.nbytes,
+        flops=flops,
+        complete=complete,
+        meaning=meaning(site.name, language),
+        file=site.file,
+        line=site.line,
+        storage=record.storage,
+        internal=site.internal,
+    )
+
+
+def module_rows(trace: Trace, prices: Prices) -> list[Row]:
+    """A row for every call, with the shape of what it returned (its last tensor result)."""
+    results = _returned(trace)
+    return [
+        _module_row(index, scope, results.get(index), prices)
+        for index, scope in enumerate(trace.scopes)
+    ]
+
+
+def _returned(trace: Trace) -> dict[int, TensorRecord]:
+    """The first tensor of each call's last return statement."""
+    results: dict[int, TensorRecord] = {}
+    for record in trace.tensors:
+        if trace.sites[record.site].kind == "return":
+            known = results.get(record.scope)
+            if known is None or known.since != record.since:
+                results[record.scope] = record
+    return results
+
+
+def _module_row(index: int, scope: Scope, result: TensorRecord | None, prices: Prices) -> Row:
+    flops, complete = prices.between(scope.start, scope.end)
+    return Row(
+        at=scope.start,
+        scope=index,
+        path=scope.path,
+        name=scope.type_name,
+        kind=scope.kind,
+        dims=named_shape(result) if result else "",
+        shape=result.shape if result else None,
+        dtype=result.dtype if result else "",
+        bytes=result.nbytes if result else 0,
+        flops=flops,
+        complete=complete,
+        meaning="",
+        file=scope.file,
+        line=scope.line,
+        storage=result.storage if result else None,
+    )
+
+
+def op_rows(trace: Trace, prices: Prices) -> list[Row]:
+    """A row for every operator, with the shape of its first result."""
+    return list(_op_rows(trace, prices))
+
+
+def _op_rows(trace: Trace, prices: Prices) -> Iterator[Row]:
+    for op, flops in zip(trace.ops, prices.by_op, strict=True):
+        scope = trace.scopes[op.scope]
+        shape = op.outputs[0] if op.outputs else None
+        yield Row(
+            at=op.at,
+            scope=op.scope,
+            path=scope.path,
+            name=op.name,
+            kind="op",
+            dims=" ".join(map(str, shape or ())),
+            shape=shape,
+            dtype=op.dtype,
+            bytes=op.nbytes,
+            flops=flops or 0,
+            complete=flops is not None,
+            meaning=op.saw,
+            file=scope.file,
+            line=scope.line,
+        )

@@ -1,0 +1,143 @@
+"""The texts around a table, the same in every format that people read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shapetrace.report.totals import share
+from shapetrace.report.words import word
+from shapetrace.units import (
+    FLOP_CONVENTION,
+    format_bytes,
+    format_count,
+    format_flops,
+    format_seconds,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shapetrace.report.document import Line, Report
+    from shapetrace.report.rows import Row
+
+_TOKENS_SHOWN = 16
+"""Tokens of a text that are listed; a longer text says how many more there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """One line of the totals: what, how much, its bytes, its share."""
+
+    label: str
+    value: str
+    nbytes: str = ""
+    share: str = ""
+    is_part: bool = False
+
+
+def heading(report: Report) -> list[tuple[str, str]]:
+    """What stands above the table: the configuration, and each text as tokens and ids."""
+    language = report.language
+    lines = []
+    pairs = [*report.trace.sizes, *report.trace.config]
+    if pairs:
+        config = "  ".join(f"{name}={_plain(value)}" for name, value in pairs)
+        lines.append((word("configuration", language), config))
+    for text in report.trace.tokens:
+        shown = "  ".join(f"{_quoted(token)} {number}" for token, number in text[:_TOKENS_SHOWN])
+        left = len(text) - _TOKENS_SHOWN
+        more = f"  ... +{left} {word('more', language)}" if left > 0 else ""
+        lines.append((word("text", language), shown + more))
+    return lines
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _quoted(token: str) -> str:
+    return json.dumps(token, ensure_ascii=False)
+
+
+def sizes(row: Row) -> str:
+    """A shape's sizes: ``2 12 16 64``."""
+    return " ".join(map(str, row.shape or ()))
+
+
+def cost(row: Row) -> str:
+    """A row's FLOPs; a trailing ``?`` says that more ran than is counted."""
+    if row.kind == "argument":
+        return ""
+    if row.complete:
+        return format_flops(row.flops)
+    return f"{format_flops(row.flops)} ?" if row.flops else "?"
+
+
+def calls_meaning(line: Line) -> str:
+    """What a call is: its class, or that a function was called."""
+    return "" if line.label == line.row.name else line.row.name
+
+
+def sums(report: Report) -> list[Sum]:
+    """The totals, line by line."""
+    return [*_parameter_sums(report), *_run_sums(report)]
+
+
+def _parameter_sums(report: Report) -> Iterator[Sum]:
+    totals, language = report.totals, report.language
+    yield Sum(
+        word("parameters", language),
+        format_count(totals.parameters),
+        format_bytes(totals.parameter_bytes),
+    )
+    for part in totals.parameters_by_part:
+        yield Sum(
+            word(part.name, language),
+            format_count(part.count),
+            format_bytes(part.nbytes),
+            share(part.nbytes, totals.parameter_bytes),
+            is_part=True,
+        )
+
+
+def _run_sums(report: Report) -> Iterator[Sum]:
+    totals, language = report.totals, report.language
+    yield Sum("FLOPs", format_flops(totals.flops))
+    for name, flops in totals.flops_by_part:
+        part = share(flops, totals.flops)
+        yield Sum(word(name, language), format_flops(flops), share=part, is_part=True)
+    if totals.peak_activation_bytes is not None:
+        peak = format_bytes(totals.peak_activation_bytes)
+        yield Sum(word("peak activations", language), "", peak)
+    if report.trace.wall_time:
+        yield Sum(word("wall time", language), format_seconds(report.trace.wall_time))
+
+
+def remarks(report: Report) -> list[tuple[str, str]]:
+    """What stands below the totals: what was not counted, the convention, notes."""
+    language = report.language
+    missing = "  ".join(f"{name} x{times}" for name, times in report.totals.unmodelled)
+    lines = [
+        (word("not counted", language), missing or word("nothing", language)),
+        (word("convention", language), word(FLOP_CONVENTION, language)),
+    ]
+    if any(not row.complete for row in report.rows):
+        mark = "? marks a statement of which some operators have no formula"
+        lines.append((word("note", language), word(mark, language)))
+    return lines + [(word("note", language), note) for note in report.trace.notes]
+
+
+def alarms(report: Report) -> list[tuple[str, str]]:
+    """What went wrong: each annotation that did not hold, and the failure."""
+    language = report.language
+    lines = [(word("mismatch", language), text) for text in report.mismatches]
+    failure = report.trace.failure
+    if failure is not None:
+        place = f" ({failure.file}:{failure.line})" if failure.file else ""
+        path = report.trace.scopes[failure.scope].path if report.trace.scopes else ""
+        where = f" in {path}" if path else ""
+        text = f"{failure.type_name}: {failure.message}{where}{place}"
+        lines.append((word("failed", language), text))
+    return lines

@@ -1,0 +1,52 @@
+"""The report's own words in English and Chinese: headings, totals, parts of a model."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+_CHINESE = {
+    "tensor": "张量",
+    "module": "模块",
+    "operator": "算子",
+    "named shape": "命名形状",
+    "sizes": "大小",
+    "dtype": "类型",
+    "bytes": "字节",
+    "FLOPs": "FLOPs",
+    "meaning": "含义",
+    "configuration": "配置",
+    "text": "文本",
+    "total": "合计",
+    "parameters": "参数",
+    "share": "占比",
+    "part": "部分",
+    "embedding": "嵌入",
+    "attention": "注意力",
+    "feed-forward": "前馈",
+    "norm": "归一化",
+    "head": "输出头",
+    "other": "其他",
+    "peak activations": "激活峰值",
+    "wall time": "用时",
+    "not counted": "未计入",
+    "convention": "约定",
+    "note": "注",
+    "mismatch": "不符",
+    "failed": "失败",
+    "more": "更多",
+    "nothing": "无",
+    "nothing was recorded": "没有记录到张量",
+    "one multiply-add is 2 FLOPs; a causal mask is not discounted": (
+        "一次乘加计 2 FLOPs；因果掩码不打折扣"
+    ),
+    "columns not shown at this width": "此宽度下未显示的列",
+    "? marks a statement of which some operators have no formula": ("? 表示该语句中有算子没有公式"),
+}
+
+
+def word(text: str, language: Language) -> str:
+    """One of the report's own words in a language; what has no translation stays as it is."""
+    return _CHINESE.get(text, text) if language == "zh" else text
