@@ -1,1 +1,52 @@
-"""."""
+"""What a run left behind: its records, questions about them, and their saved form."""
+
+from shapetrace.trace.queries import (
+    LivePoint,
+    TraceIndex,
+    live_bytes,
+    live_storages,
+    module_path,
+    peak_bytes,
+)
+from shapetrace.trace.records import (
+    FORMAT_VERSION,
+    Failure,
+    OpRecord,
+    ParameterRecord,
+    Phase,
+    RecordKind,
+    Scope,
+    ScopeKind,
+    Shape,
+    Site,
+    StorageKind,
+    StorageRecord,
+    TensorRecord,
+    Trace,
+)
+from shapetrace.trace.storage import load, save
+
+__all__ = [
+    "FORMAT_VERSION",
+    "Failure",
+    "LivePoint",
+    "OpRecord",
+    "ParameterRecord",
+    "Phase",
+    "RecordKind",
+    "Scope",
+    "ScopeKind",
+    "Shape",
+    "Site",
+    "StorageKind",
+    "StorageRecord",
+    "TensorRecord",
+    "Trace",
+    "TraceIndex",
+    "live_bytes",
+    "live_storages",
+    "load",
+    "module_path",
+    "peak_bytes",
+    "save",
+]
