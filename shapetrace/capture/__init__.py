@@ -1,1 +1,5 @@
-"""."""
+"""Watch torch run: the only part of shapetrace that touches a live model."""
+
+from shapetrace.capture.record import Recording, record
+
+__all__ = ["Recording", "record"]

@@ -1,0 +1,165 @@
+"""Every operator that runs, by a dispatch mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode, _pop_mode, _push_mode
+
+from shapetrace.capture.events import FAILED_OP, OP, Event
+from shapetrace.capture.storages import Storages
+from shapetrace.cost import ATTRIBUTES
+
+Shapes = tuple[tuple[int, ...] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to note of an operator's call, worked out once from its schema.
+
+    Attributes:
+        name: ``aten.addmm.default``.
+        tensors: Position, name and whether it is a list, of each tensor argument.
+        attributes: Position, name and default of each argument that a formula needs.
+    """
+
+    name: str
+    tensors: tuple[tuple[int, str, bool], ...]
+    attributes: tuple[tuple[int, str, Any], ...]
+
+
+@cache
+def plan_for(operator: Any) -> Plan:
+    """The plan for an operator overload, or for anything else that is dispatched."""
+    schema = getattr(operator, "_schema", None)
+    if schema is None:
+        return Plan(f"higher_order.{getattr(operator, '__name__', operator)}", (), ())
+    tensors, attributes = [], []
+    wanted = ATTRIBUTES.get(str(operator.overloadpacket), ())
+    for position, argument in enumerate(schema.arguments):
+        kind = str(argument.type)
+        if "Tensor" in kind:
+            tensors.append((position, argument.name, kind.startswith("List")))
+        elif argument.name in wanted:
+            default = argument.default_value if argument.has_default_value() else None
+            attributes.append((position, argument.name, default))
+    return Plan(str(operator), tuple(tensors), tuple(attributes))
+
+
+class OperatorMode(TorchDispatchMode):
+    """Appends an event for each operator; changes nothing of what it computes."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, events: list[Event], storages: Storages) -> None:
+        super().__init__()
+        self._events = events
+        self._storages = storages
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # The wrapper that keeps Dynamo out of __torch_dispatch__ costs a microsecond per
+        # operator; compiled code is kept from seeing this mode by other means.
+        return False
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Run the operator, then note its shapes."""
+        kwargs = kwargs or {}
+        try:
+            result = func(*args, **kwargs)
+        except BaseException:
+            plan = plan_for(func)
+            self._events.append((FAILED_OP, plan.name, _input_shapes(plan, args, kwargs)))
+            raise
+        plan = plan_for(func)
+        self.note(plan, _input_shapes(plan, args, kwargs), _attributes(plan, args, kwargs), result)
+        return result
+
+    def note(self, plan: Plan, inputs: Shapes, attributes: tuple[Any, ...], result: Any) -> None:
+        """Append the event of an operator that has run, and meet its new storages."""
+        events, storages = self._events, self._storages
+        clock = len(events)
+        met = len(storages.blocks)
+        outputs = []
+        dtype = None
+        for tensor in (result,) if isinstance(result, torch.Tensor) else _tensors(result):
+            outputs.append(tensor.shape)
+            dtype = dtype or tensor.dtype
+            storages.index(tensor, "activation", clock)
+        nbytes = sum(block.nbytes for block in storages.blocks[met:])
+        node = torch._C._current_autograd_node()  # type: ignore[attr-defined] # noqa: SLF001
+        if node is not None:
+            phase, sequence = "backward", node._sequence_nr()  # noqa: SLF001
+        elif torch.is_grad_enabled():
+            phase, sequence = "forward", torch._C._autograd._get_sequence_nr()  # noqa: SLF001
+        else:
+            phase, sequence = "forward", -1
+        events.append(
+            (OP, plan, inputs, tuple(outputs), attributes, nbytes, dtype, phase, sequence)
+        )
+
+    def call_without(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function that behaves differently under a dispatch mode, as one operator."""
+        popped = _is_on_top(self)
+        if popped:
+            _pop_mode()
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            if popped:
+                _push_mode(self)
+        plan = Plan(f"shielded.{getattr(function, '__name__', 'call')}", (), ())
+        given = [*args, *kwargs.values()]
+        self.note(plan, tuple(tensor.shape for tensor in _tensors(given)), (), result)
+        return result
+
+
+def _is_on_top(mode: TorchDispatchMode) -> bool:
+    size = torch._C._len_torch_dispatch_stack()  # type: ignore[attr-defined] # noqa: SLF001
+    if not size:
+        return False
+    top = torch._C._get_dispatch_stack_at(size - 1)  # type: ignore[attr-defined] # noqa: SLF001
+    return top is mode
+
+
+def _input_shapes(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shapes:
+    shapes: list[tuple[int, ...] | None] = []
+    given = len(args)
+    for position, name, is_list in plan.tensors:
+        value = args[position] if position < given else kwargs.get(name)
+        if is_list and value is not None:
+            shapes.extend(None if item is None else item.shape for item in value)
+        elif isinstance(value, torch.Tensor):
+            shapes.append(value.shape)
+        else:  # absent, or a number where the operator also takes a tensor
+            shapes.append(None if value is None else ())
+    return tuple(shapes)
+
+
+def _attributes(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    if not plan.attributes:
+        return ()
+    given = len(args)
+    return tuple(
+        (name, args[position] if position < given else kwargs.get(name, default))
+        for position, name, default in plan.attributes
+    )
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in an operator's result or arguments, nested lists included."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _tensors(item)

@@ -1,0 +1,256 @@
+"""`record`: watch a model run, and have a `Trace` of it afterwards."""
+
+from __future__ import annotations
+
+import platform
+import threading
+import time
+import traceback
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from types import FunctionType, TracebackType
+from typing import Any
+
+import torch
+from torch import nn
+
+from shapetrace.capture.assemble import ModuleNames, Tables, assemble
+from shapetrace.capture.declarations import Declarations, verdicts
+from shapetrace.capture.discover import files_of
+from shapetrace.capture.instrument import REGISTRY, is_internal
+from shapetrace.capture.recorder import Recorder
+from shapetrace.capture.swap import Swap, swap
+from shapetrace.errors import ShapetraceError
+from shapetrace.trace.records import (
+    Failure,
+    ParameterRecord,
+    TensorRecord,
+    Trace,
+)
+
+_LOCK = threading.Lock()
+"""Code is swapped for the whole process, so one recording at a time."""
+
+
+class Recording:
+    """A context manager; `trace` holds the result once the block has ended.
+
+    The model is left as it was: its code, its hooks, its mode, its random state.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module | None,
+        *,
+        files: Iterable[str] | None = None,
+        operators: bool = True,
+        check: bool = True,
+        target: str = "",
+        config: Mapping[str, Any] | None = None,
+        sizes: Mapping[str, int] | None = None,
+    ) -> None:
+        self._model = model
+        self._files = frozenset(files_of(model) if files is None else files)
+        self._check = check
+        self._target = target or (type(model).__name__ if model is not None else "run")
+        self._config = dict(config or {})
+        self._sizes = dict(sizes or {})
+        self._names, self._numbers = _modules(model)
+        self._recorder = Recorder(self._numbers, operators=operators)
+        self._swap = Swap()
+        self._namespaces: dict[str, Mapping[str, Any]] = {}
+        self._parameters = _parameters(model, self._recorder)
+        self._failure: Failure | None = None
+        self._started = self._seconds = 0.0
+        self._trace: Trace | None = None
+
+    def __enter__(self) -> Recording:
+        """Start recording.
+
+        Raises:
+            ShapetraceError: Another recording is running in this process.
+        """
+        if not _LOCK.acquire(blocking=False):
+            raise ShapetraceError(
+                "another trace is running in this process; end it before starting a new one"
+            )
+        try:
+            self._swap = swap(self._files, self._recorder.functions())
+            self._namespaces = _namespaces(self._swap)
+            if self._recorder.mode is not None:
+                self._recorder.mode.__enter__()
+        except BaseException:
+            self._swap.undo()
+            _LOCK.release()
+            raise
+        self._started = time.perf_counter()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Stop recording and put everything back, whatever happened."""
+        self._seconds = time.perf_counter() - self._started
+        try:
+            if self._recorder.mode is not None:
+                self._recorder.mode.__exit__(None, None, None)
+            self._recorder.close()
+        finally:
+            _undo(self._swap)
+            _LOCK.release()
+        if error is not None:
+            self._failure = _failure(error, self._files, len(self._recorder.events))
+
+    @property
+    def trace(self) -> Trace:
+        """What was recorded; available once the block has ended."""
+        if self._trace is None:
+            self._trace = self._finish()
+            self._model = None
+        return self._trace
+
+    def _finish(self) -> Trace:
+        recorder = self._recorder
+        tables = assemble(
+            recorder.events,
+            recorder.storages.blocks,
+            self._names,
+            self._target,
+            failed=self._failure is not None,
+        )
+        if self._check:
+            _declare(tables, self._namespaces)
+        failure = self._failure
+        if failure is not None:
+            failure = replace(failure, scope=_innermost_failed(tables))
+        return Trace(
+            target=self._target,
+            config=tuple(self._config.items()),
+            sizes=tuple(self._sizes.items()),
+            sites=tuple(tables.sites),
+            scopes=tuple(tables.scopes),
+            tensors=tuple(tables.tensors),
+            ops=tuple(tables.ops),
+            storages=tuple(tables.storages),
+            parameters=self._parameters,
+            notes=tuple(self._swap.notes),
+            failure=failure,
+            wall_time=self._seconds,
+            environment=(("torch", torch.__version__), ("python", platform.python_version())),
+        )
+
+
+def record(model: nn.Module | None, **options: Any) -> Recording:
+    """Watch whatever runs inside a ``with`` block; see `Recording` for the options.
+
+    Example:
+        >>> with record(model) as recording:
+        ...     model(token_ids)
+        >>> recording.trace.tensors
+    """
+    return Recording(model, **options)
+
+
+def _undo(swapped: Swap) -> None:
+    """Give every function its code back, also when Ctrl-C comes in the middle."""
+    interrupted: KeyboardInterrupt | None = None
+    while True:
+        try:
+            swapped.undo()
+        except KeyboardInterrupt as error:
+            interrupted = error
+        else:
+            break
+    if interrupted is not None:
+        raise interrupted
+
+
+def _modules(model: nn.Module | None) -> tuple[list[ModuleNames], dict[int, int]]:
+    """Every module's names (a shared one has several), and its number by identity."""
+    names: dict[int, list[str]] = {}
+    types: dict[int, str] = {}
+    for name, module in model.named_modules(remove_duplicate=False) if model is not None else ():
+        names.setdefault(id(module), []).append(name)
+        types[id(module)] = type(module).__qualname__
+    listed = [ModuleNames(tuple(paths), types[key]) for key, paths in names.items()]
+    return listed, {key: number for number, key in enumerate(names)}
+
+
+def _parameters(model: nn.Module | None, recorder: Recorder) -> tuple[ParameterRecord, ...]:
+    if model is None:
+        return ()
+    parameters = model.named_parameters(remove_duplicate=False)
+    buffers = model.named_buffers(remove_duplicate=False)
+    return tuple(
+        [_parameter(name, tensor, recorder, buffer=False) for name, tensor in parameters]
+        + [_parameter(name, tensor, recorder, buffer=True) for name, tensor in buffers]
+    )
+
+
+def _parameter(
+    name: str, tensor: torch.Tensor, recorder: Recorder, *, buffer: bool
+) -> ParameterRecord:
+    kind = "buffer" if buffer else "parameter"
+    storage = recorder.storages.index(tensor, "buffer" if buffer else "parameter", 0)
+    return ParameterRecord(
+        name,
+        tuple(tensor.shape) if kind else (),
+        str(tensor.dtype).removeprefix("torch."),
+        tensor.nbytes,
+        -1 if storage is None else storage,
+        trainable=tensor.requires_grad,
+        buffer=buffer,
+    )
+
+
+def _namespaces(swapped: Swap) -> dict[str, Mapping[str, Any]]:
+    """By file: the globals in which its annotations are to be read."""
+    return {code.co_filename: function.__globals__ for function, code in swapped.functions}
+
+
+def _declare(tables: Tables, globals_by_file: Mapping[str, Mapping[str, Any]]) -> None:
+    """Give each record its declaration and verdict, once per distinct call."""
+    namespaces = {
+        number: globals_by_file.get(function.file, {})
+        for number, function in enumerate(REGISTRY.functions)
+    }
+    declarations = Declarations(namespaces)
+    calls: dict[int, list[int]] = {}
+    for number, tensor in enumerate(tables.tensors):
+        if tables.bindings[tensor.site].annotation:
+            calls.setdefault(tensor.scope, []).append(number)
+    known: dict[tuple[Any, ...], list[TensorRecord]] = {}
+    for numbers in calls.values():
+        records = [tables.tensors[number] for number in numbers]
+        key = tuple((r.site, r.element, r.shape, r.dtype, r.layout) for r in records)
+        if key not in known:
+            known[key] = verdicts([(r, _declared(declarations, tables, r)) for r in records])
+        for number, record_, judged in zip(numbers, records, known[key], strict=True):
+            tables.tensors[number] = replace(record_, declared=judged.declared, holds=judged.holds)
+
+
+def _declared(declarations: Declarations, tables: Tables, record_: TensorRecord) -> Any:
+    binding = tables.bindings[record_.site]
+    return declarations.at(binding.owner, binding.annotation, record_.element)
+
+
+def _failure(error: BaseException, files: Collection[str], clock: int) -> Failure:
+    """Where an exception came from: the innermost statement of the user's code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename in files and not is_internal(frame.filename)]
+    last = own[-1] if own else (frames[-1] if frames else None)
+    file, line = (last.filename, last.lineno or 0) if last is not None else ("", 0)
+    return Failure(type(error).__name__, str(error), 0, file, line, clock)
+
+
+def _innermost_failed(tables: Tables) -> int:
+    failed = [number for number, scope in enumerate(tables.scopes) if scope.failed]
+    return failed[-1] if failed else 0
+
+
+def functions_in(swapped: Swap) -> list[FunctionType]:
+    """The functions that a swap changed."""
+    return [function for function, _ in swapped.functions]

@@ -1,0 +1,148 @@
+"""Put rewritten code into live functions for the length of a trace, and take it out again."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType
+from typing import Any
+
+from shapetrace.capture.instrument import CodeKey, Instrumented, instrument
+
+Recorders = Mapping[str, Callable[..., Any]]
+
+
+@dataclass(slots=True)
+class Swap:
+    """Live functions that run rewritten code; `undo` gives each its own code back.
+
+    Attributes:
+        functions: The swapped functions with the code they had.
+        notes: What was left as it is, and why.
+    """
+
+    functions: list[tuple[FunctionType, CodeType]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _originals: dict[CodeType, CodeType] = field(default_factory=dict)
+
+    def undo(self) -> None:
+        """Restore every function; safe to call again after an interruption."""
+        while self.functions:
+            function, code = self.functions[-1]
+            function.__code__ = code
+            self.functions.pop()
+        if self._originals:
+            self._restore_closures()
+
+    def _restore_closures(self) -> None:
+        """Functions made during the trace hold rewritten code; give them the original."""
+        for function in gc.get_referrers(*self._originals):
+            if isinstance(function, FunctionType) and function.__code__ in self._originals:
+                function.__code__ = self._originals[function.__code__]
+        self._originals.clear()
+
+
+def swap(files: Collection[str], recorders: Recorders) -> Swap:
+    """Rewrite the live functions of some files.
+
+    Args:
+        files: Source files, as code objects name them.
+        recorders: The function to call for each constant of `instrument`.
+
+    Returns:
+        The swap; the caller must `undo` it.
+    """
+    result = Swap()
+    sources = {file: _noted(file, result.notes) for file in files}
+    bound: dict[tuple[str, CodeKey], CodeType] = {}
+    for function in _live_functions(sources):
+        code = function.__code__
+        source = sources[code.co_filename]
+        if source is not None:
+            key = (code.co_qualname, code.co_firstlineno)
+            new = _replacement(code, key, source, recorders, bound, result)
+            if new is not None:
+                result.functions.append((function, code))
+                function.__code__ = new
+    return result
+
+
+def _noted(file: str, notes: list[str]) -> Instrumented | None:
+    source = instrument(file)
+    if source is None:
+        notes.append(f"{file}: no readable source; its functions are not seen inside")
+    else:
+        notes.extend(f"{file}: {name} is not seen inside" for name in source.skipped)
+    return source
+
+
+def _live_functions(files: Collection[str]) -> list[FunctionType]:
+    return [
+        thing
+        for thing in gc.get_objects()
+        if type(thing) is FunctionType and thing.__code__.co_filename in files
+    ]
+
+
+def _replacement(
+    code: CodeType,
+    key: CodeKey,
+    source: Instrumented,
+    recorders: Recorders,
+    bound: dict[tuple[str, CodeKey], CodeType],
+    result: Swap,
+) -> CodeType | None:
+    template = source.rewritten.get(key)
+    original = source.original.get(key)
+    if template is None or original is None or not _uses_recorders(template):
+        return None
+    if not _same_function(code, original):
+        result.notes.append(f"{code.co_filename}: {code.co_qualname} differs from its source")
+        return None
+    place = (code.co_filename, key)
+    if place not in bound:
+        bound[place] = _bind(template, recorders, source, result._originals)  # noqa: SLF001
+    return bound[place]
+
+
+def _same_function(code: CodeType, original: CodeType) -> bool:
+    """Whether the file still holds the function that is loaded.
+
+    Import hooks (pytest's assertions, jaxtyping's) change code but not a function's face.
+    """
+    face = "co_argcount co_kwonlyargcount co_posonlyargcount co_flags co_freevars".split()
+    arguments = original.co_argcount + original.co_kwonlyargcount
+    return all(getattr(code, name) == getattr(original, name) for name in face) and (
+        code.co_varnames[:arguments] == original.co_varnames[:arguments]
+    )
+
+
+def _uses_recorders(code: CodeType) -> bool:
+    return any(
+        (isinstance(constant, str) and constant.startswith("\0shapetrace:"))
+        or (isinstance(constant, CodeType) and _uses_recorders(constant))
+        for constant in code.co_consts
+    )
+
+
+def _bind(
+    template: CodeType,
+    recorders: Recorders,
+    source: Instrumented,
+    originals: dict[CodeType, CodeType],
+) -> CodeType:
+    """The template with its string constants replaced by one recording's functions."""
+    constants = tuple(
+        _bind(constant, recorders, source, originals)
+        if isinstance(constant, CodeType)
+        else recorders.get(constant, constant)
+        if isinstance(constant, str)
+        else constant
+        for constant in template.co_consts
+    )
+    code = template.replace(co_consts=constants)
+    original = source.original.get((template.co_qualname, template.co_firstlineno))
+    if original is not None and original.co_freevars == code.co_freevars:
+        originals[code] = original
+    return code
