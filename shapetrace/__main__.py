@@ -5,9 +5,12 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command line."""
-    from shapetrace.cli import app  # noqa: PLC0415
+    try:
+        from shapetrace.cli import main as run  # noqa: PLC0415 - so that Ctrl-C is quiet here too
 
-    app()
+        run()
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
 
 
 if __name__ == "__main__":

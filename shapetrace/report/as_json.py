@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from shapetrace.report.document import counted_rows
 from shapetrace.report.reporter import Reporter
-from shapetrace.units import FLOP_CONVENTION
 
 if TYPE_CHECKING:
+    from shapetrace.cost import Summary
     from shapetrace.report.document import Report
     from shapetrace.report.reporter import Canvas
     from shapetrace.report.rows import Row
-    from shapetrace.report.totals import Totals
     from shapetrace.trace.records import Failure, Trace
 
 FORMAT_VERSION = 1
@@ -63,19 +62,22 @@ def _row(row: Row, times: int) -> dict[str, Any]:
     }
 
 
-def _totals(totals: Totals, trace: Trace) -> dict[str, Any]:
-    parts = totals.parameters_by_part
+def _totals(totals: Summary, trace: Trace) -> dict[str, Any]:
     return {
         "parameters": totals.parameters,
         "parameter_bytes": totals.parameter_bytes,
-        "parameters_by_part": {part.name: part.count for part in parts},
-        "parameter_bytes_by_part": {part.name: part.nbytes for part in parts},
+        "trainable_parameters": totals.trainable_parameters,
+        "buffer_bytes": totals.buffer_bytes,
+        "parameters_by_part": dict(totals.parameters_by_part),
+        "parameter_bytes_by_part": dict(totals.parameter_bytes_by_part),
         "flops": totals.flops,
+        "flops_forward": totals.flops_forward,
+        "flops_backward": totals.flops_backward,
         "flops_by_part": dict(totals.flops_by_part),
         "peak_activation_bytes": totals.peak_activation_bytes,
         "wall_time_s": trace.wall_time,
         "unmodelled": dict(totals.unmodelled),
-        "convention": FLOP_CONVENTION,
+        "convention": totals.convention,
     }
 
 

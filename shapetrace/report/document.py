@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shapetrace.cost import Summary
 from shapetrace.report import rows as rows_of
 from shapetrace.report.folding import Folder
 from shapetrace.report.rows import Level, Row
-from shapetrace.report.totals import Totals
 from shapetrace.report.tree import Call, Repeat, grow, prune, without_echoes
 from shapetrace.report.words import Language
 from shapetrace.trace.records import Trace
@@ -40,7 +40,7 @@ class Report:
     language: Language
     rows: tuple[Row, ...]
     tree: Call | None
-    totals: Totals
+    totals: Summary
     mismatches: tuple[str, ...] = ()
 
 
@@ -66,16 +66,16 @@ class Line:
 
 
 def build_rows(
-    trace: Trace, level: Level, prices: rows_of.Prices, language: Language
+    trace: Trace, level: Level, costs: rows_of.Costs, language: Language
 ) -> tuple[tuple[Row, ...], Call | None]:
     """The rows of a level, flat and as a tree."""
-    calls = rows_of.module_rows(trace, prices)
+    calls = rows_of.module_rows(trace, costs)
     if level == "modules":
         return tuple(calls), grow(trace, calls, ())
     if level == "ops":
-        rows = rows_of.op_rows(trace, prices)
+        rows = rows_of.op_rows(trace, costs)
     else:
-        seen = rows_of.tensor_rows(trace, prices, language)
+        seen = rows_of.tensor_rows(trace, costs, language)
         rows = [row for row in seen if not row.internal]
     return tuple(rows), grow(trace, calls, rows)
 

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, get_args
 
+from shapetrace.cost import flops
 from shapetrace.report.meanings import meaning
 from shapetrace.trace.records import Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+    from shapetrace.cost import Prices
     from shapetrace.report.words import Language
-    from shapetrace.trace.records import OpRecord, Scope, TensorRecord, Trace
+    from shapetrace.trace.records import Scope, TensorRecord, Trace
 
 Level = Literal["tensors", "modules", "ops"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -64,26 +66,28 @@ class Row:
     internal: bool = False
 
 
-class Prices:
-    """FLOPs of any stretch of a trace's clock, each in two look-ups.
+class Costs:
+    """FLOPs of any stretch of a trace's clock, and whether they are all that ran there.
 
-    Args:
-        trace: The run.
-        price: FLOPs of one operator; None when it has no formula.
+    Attributes:
+        by_op: FLOPs of each operator, in the trace's order; None where there is no formula.
     """
 
-    def __init__(self, trace: Trace, price: Callable[[OpRecord], int | None]) -> None:
-        prices = [price(op) for op in trace.ops]
-        self.by_op = prices
-        self._at = [op.at for op in trace.ops]
-        self._flops = [0, *accumulate(found or 0 for found in prices)]
-        self._unknown = [0, *accumulate(found is None for found in prices)]
+    def __init__(self, trace: Trace, prices: Prices) -> None:
+        missing = {name for name, _ in prices.unmodelled}
+        self.by_op = [
+            None if op.name in missing and flops(op) is None else known
+            for op, known in zip(trace.ops, prices.flops, strict=True)
+        ]
+        self._prices = prices
+        self._unknown = [0, *accumulate(known is None for known in self.by_op)]
 
     def between(self, since: int, at: int) -> tuple[int, bool]:
         """FLOPs of the operators with ``since < op.at <= at``, and whether all are known."""
-        first, last = bisect_right(self._at, since), bisect_right(self._at, at)
-        unknown = self._unknown[last] - self._unknown[first]
-        return self._flops[last] - self._flops[first], unknown == 0
+        clocks = self._prices.clocks
+        first, last = bisect_right(clocks, since), bisect_right(clocks, at)
+        complete = self._unknown[last] == self._unknown[first]
+        return self._prices.between(since, at), complete
 
 
 def named_shape(record: TensorRecord) -> str:
@@ -96,14 +100,14 @@ def named_shape(record: TensorRecord) -> str:
     return " ".join(map(str, record.shape))
 
 
-def tensor_rows(trace: Trace, prices: Prices, language: Language) -> list[Row]:
+def tensor_rows(trace: Trace, costs: Costs, language: Language) -> list[Row]:
     """A row for every named value, torch's own code included (marked ``internal``)."""
-    return [_tensor_row(trace, prices, language, record) for record in trace.tensors]
+    return [_tensor_row(trace, costs, language, record) for record in trace.tensors]
 
 
-def _tensor_row(trace: Trace, prices: Prices, language: Language, record: TensorRecord) -> Row:
+def _tensor_row(trace: Trace, costs: Costs, language: Language, record: TensorRecord) -> Row:
     site = trace.sites[record.site]
-    flops, complete = prices.between(record.since, record.at)
+    counted, complete = costs.between(record.since, record.at)
     return Row(
         at=record.at,
         scope=record.scope,
@@ -114,7 +118,7 @@ def _tensor_row(trace: Trace, prices: Prices, language: Language, record: Tensor
         shape=record.shape,
         dtype=record.dtype,
         bytes=record.nbytes,
-        flops=flops,
+        flops=counted,
         complete=complete,
         meaning=meaning(site.name, language),
         file=site.file,
@@ -124,11 +128,11 @@ def _tensor_row(trace: Trace, prices: Prices, language: Language, record: Tensor
     )
 
 
-def module_rows(trace: Trace, prices: Prices) -> list[Row]:
+def module_rows(trace: Trace, costs: Costs) -> list[Row]:
     """A row for every call, with the shape of what it returned (its last tensor result)."""
     results = _returned(trace)
     return [
-        _module_row(index, scope, results.get(index), prices)
+        _module_row(index, scope, results.get(index), costs)
         for index, scope in enumerate(trace.scopes)
     ]
 
@@ -144,8 +148,8 @@ def _returned(trace: Trace) -> dict[int, TensorRecord]:
     return results
 
 
-def _module_row(index: int, scope: Scope, result: TensorRecord | None, prices: Prices) -> Row:
-    flops, complete = prices.between(scope.start, scope.end)
+def _module_row(index: int, scope: Scope, result: TensorRecord | None, costs: Costs) -> Row:
+    counted, complete = costs.between(scope.start, scope.end)
     return Row(
         at=scope.start,
         scope=index,
@@ -156,7 +160,7 @@ def _module_row(index: int, scope: Scope, result: TensorRecord | None, prices: P
         shape=result.shape if result else None,
         dtype=result.dtype if result else "",
         bytes=result.nbytes if result else 0,
-        flops=flops,
+        flops=counted,
         complete=complete,
         meaning="",
         file=scope.file,
@@ -165,13 +169,13 @@ def _module_row(index: int, scope: Scope, result: TensorRecord | None, prices: P
     )
 
 
-def op_rows(trace: Trace, prices: Prices) -> list[Row]:
+def op_rows(trace: Trace, costs: Costs) -> list[Row]:
     """A row for every operator, with the shape of its first result."""
-    return list(_op_rows(trace, prices))
+    return list(_op_rows(trace, costs))
 
 
-def _op_rows(trace: Trace, prices: Prices) -> Iterator[Row]:
-    for op, flops in zip(trace.ops, prices.by_op, strict=True):
+def _op_rows(trace: Trace, costs: Costs) -> Iterator[Row]:
+    for op, counted in zip(trace.ops, costs.by_op, strict=True):
         scope = trace.scopes[op.scope]
         shape = op.outputs[0] if op.outputs else None
         yield Row(
@@ -184,8 +188,8 @@ def _op_rows(trace: Trace, prices: Prices) -> Iterator[Row]:
             shape=shape,
             dtype=op.dtype,
             bytes=op.nbytes,
-            flops=flops or 0,
-            complete=flops is not None,
+            flops=counted or 0,
+            complete=counted is not None,
             meaning=op.saw,
             file=scope.file,
             line=scope.line,

@@ -6,10 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shapetrace.report.totals import share
 from shapetrace.report.words import word
 from shapetrace.units import (
-    FLOP_CONVENTION,
     format_bytes,
     format_count,
     format_flops,
@@ -92,27 +90,34 @@ def _parameter_sums(report: Report) -> Iterator[Sum]:
         format_count(totals.parameters),
         format_bytes(totals.parameter_bytes),
     )
-    for part in totals.parameters_by_part:
-        yield Sum(
-            word(part.name, language),
-            format_count(part.count),
-            format_bytes(part.nbytes),
-            share(part.nbytes, totals.parameter_bytes),
-            is_part=True,
-        )
+    sizes_of = dict(totals.parameter_bytes_by_part)
+    for part, count in totals.parameters_by_part:
+        if count:
+            yield Sum(
+                word(part, language),
+                format_count(count),
+                format_bytes(sizes_of[part]),
+                share(sizes_of[part], totals.parameter_bytes),
+                is_part=True,
+            )
 
 
 def _run_sums(report: Report) -> Iterator[Sum]:
     totals, language = report.totals, report.language
     yield Sum("FLOPs", format_flops(totals.flops))
     for name, flops in totals.flops_by_part:
-        part = share(flops, totals.flops)
-        yield Sum(word(name, language), format_flops(flops), share=part, is_part=True)
-    if totals.peak_activation_bytes is not None:
-        peak = format_bytes(totals.peak_activation_bytes)
-        yield Sum(word("peak activations", language), "", peak)
+        if flops:
+            part = share(flops, totals.flops)
+            yield Sum(word(name, language), format_flops(flops), share=part, is_part=True)
+    peak = format_bytes(totals.peak_activation_bytes)
+    yield Sum(word("peak activations", language), "", peak)
     if report.trace.wall_time:
         yield Sum(word("wall time", language), format_seconds(report.trace.wall_time))
+
+
+def share(part: int, whole: int) -> str:
+    """A part of a whole in percent: ``31.6%``; empty when the whole is nothing."""
+    return f"{100 * part / whole:.1f}%" if whole else ""
 
 
 def remarks(report: Report) -> list[tuple[str, str]]:
@@ -121,7 +126,7 @@ def remarks(report: Report) -> list[tuple[str, str]]:
     missing = "  ".join(f"{name} x{times}" for name, times in report.totals.unmodelled)
     lines = [
         (word("not counted", language), missing or word("nothing", language)),
-        (word("convention", language), word(FLOP_CONVENTION, language)),
+        (word("convention", language), word(report.totals.convention, language)),
     ]
     if any(not row.complete for row in report.rows):
         mark = "? marks a statement of which some operators have no formula"

@@ -6,12 +6,11 @@ from math import prod
 import pytest
 
 from shapetrace.dims import Dim
-from shapetrace.report.document import Report, build_rows
-from shapetrace.report.rows import Prices
-from shapetrace.report.totals import Part, Totals
+from shapetrace.report import build_report
 from shapetrace.trace.records import (
     Failure,
     OpRecord,
+    ParameterRecord,
     Scope,
     Site,
     StorageRecord,
@@ -28,7 +27,8 @@ class Writer:
 
     def __init__(self):
         self.clock = 0
-        self.sites, self.scopes, self.tensors, self.ops, self.storages = [], [], [], [], []
+        self.sites, self.scopes, self.tensors, self.ops = [], [], [], []
+        self.storages, self.parameters = [], []
         self.open = []
 
     def tick(self):
@@ -46,9 +46,18 @@ class Writer:
         self.scopes[index] = replace(self.scopes[index], end=self.tick(), failed=failed)
 
     def op(self, name="aten.mm.default", flops=0):
-        """An operator; its price is carried as an attribute (-1: no formula)."""
+        """An operator; by default a matrix product of that many FLOPs (k x 1 by 1 x 1)."""
+        k = flops // 2
+        inputs, outputs = ((k, 1), (1, 1)), ((k, 1),)
         self.ops.append(
-            OpRecord(name, self.open[-1], self.tick(), (), ((2, 3),), "float32", (("f", flops),))
+            OpRecord(name, self.open[-1], self.tick(), inputs, outputs, "float32", nbytes=4 * k)
+        )
+
+    def parameter(self, path, *shape):
+        nbytes = 4 * prod(shape)
+        self.storages.append(StorageRecord(nbytes, "parameter", "cpu", 0))
+        self.parameters.append(
+            ParameterRecord(path, shape, "float32", nbytes, len(self.storages) - 1)
         )
 
     def value(self, name, dims, kind="local", since=None, storage=None, dtype="float32", **site):
@@ -90,6 +99,7 @@ class Writer:
             tensors=tuple(self.tensors),
             ops=tuple(self.ops),
             storages=tuple(self.storages),
+            parameters=tuple(self.parameters),
             **fields,
         )
 
@@ -101,7 +111,7 @@ def write_attention(run, path, x):
         run.made(name, "B h n d_k", flops=262_144)
     run.value("input", "B n d_model", "argument", storage=x, internal=True)
     run.made("scores", "B h n n", flops=65_536)
-    run.made("weights", "B h n n", op="aten._softmax.default", flops=-1)
+    run.made("weights", "B h n n", op="aten._softmax.default")
     run.made("head_output", "B h n d_k", flops=65_536)
     out = run.made("concat", "B n d_model")
     run.value("return", "B n d_model", "return", storage=out)
@@ -137,6 +147,10 @@ def nested():
     run.value("return", "B n vocab_size", "return", storage=logits)
     run.leave()
     tokens = tuple(zip(TEXT, (403, 407, 261, 378), strict=True))
+    run.parameter("token_embedding.weight", 512, 64)
+    for layer in range(3):
+        run.parameter(f"blocks.{layer}.attention.query.weight", 64, 64)
+        run.parameter(f"blocks.{layer}.feed_forward.up.weight", 256, 64)
     config = (("d_model", 64), ("h", 4), ("tied", True))
     return run.trace(
         config=config, sizes=(("B", 2), ("n", 16)), tokens=(tokens,), wall_time=0.00153
@@ -174,7 +188,7 @@ def failed():
 def noted():
     run = Writer()
     run.enter("", "Noted")
-    run.made("x", "B 3", op="aten.cumsum.default", flops=-1)
+    run.made("x", "B 3", op="aten.linalg_svd.default")
     run.leave()
     return run.trace(notes=("`[odd]` has no source; left as it is | not traced",))
 
@@ -188,25 +202,8 @@ TRACES = {
 }
 
 
-def price(op):
-    flops = dict(op.attributes)["f"]
-    return None if flops < 0 else flops
-
-
 def make_report(name, level="tensors", language="en", *, folded=True, **changes):
-    trace = TRACES[name]()
-    rows, tree = build_rows(trace, level, Prices(trace, price), language)
-    unmodelled = sum(price(op) is None for op in trace.ops)
-    totals = Totals(
-        parameters=180_224,
-        parameter_bytes=720_896,
-        parameters_by_part=(Part("embedding", 32_768, 131_072), Part("attention", 49_152, 196_608)),
-        flops=sum(price(op) or 0 for op in trace.ops),
-        flops_by_part=(("attention", sum(price(op) or 0 for op in trace.ops)),),
-        peak_activation_bytes=65_536,
-        unmodelled=(("aten._softmax.default", unmodelled),) if unmodelled else (),
-    )
-    return replace(Report(trace, level, folded, language, rows, tree, totals), **changes)
+    return replace(build_report(TRACES[name](), level, language, folded=folded), **changes)
 
 
 @pytest.fixture

@@ -1,0 +1,85 @@
+"""The Typer app with its commands, and the one place where errors become exit codes."""
+
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from shapetrace.cli.configs import configs
+from shapetrace.cli.forward import forward
+from shapetrace.cli.report import report
+from shapetrace.errors import ShapetraceError
+
+_USAGE_ERROR = typer.BadParameter.__bases__[0]
+_INTERRUPTED = 130
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(forward)
+app.command()(report)
+app.command()(configs)
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - Typer passes the option's value
+    if wanted:
+        from shapetrace import __version__  # noqa: PLC0415 - only this option needs it
+
+        typer.echo(f"shapetrace {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def shapetrace(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version."),
+    ] = False,
+    _debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error.")
+    ] = False,
+) -> None:
+    """Every tensor of a Transformer's pass: its name, named shape, size and cost."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit.
+
+    Exits with 0 when all went well, 1 when an annotation did not hold, 2 for bad input
+    (one line on stderr), 130 after Ctrl-C.
+    """
+    given, debug = _without_debug(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(_run(given, debug=debug))
+
+
+def _without_debug(arguments: list[str]) -> tuple[list[str], bool]:
+    """The arguments without ``--debug``, which may stand before or after the command."""
+    return [word for word in arguments if word != "--debug"], "--debug" in arguments
+
+
+def _run(arguments: list[str], *, debug: bool) -> int:
+    try:
+        return int(app(args=arguments, prog_name="shapetrace", standalone_mode=False) or 0)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except typer.Abort:
+        return _INTERRUPTED
+    except Exception as error:
+        if not isinstance(error, (ShapetraceError, _USAGE_ERROR)):
+            raise
+        if debug:
+            traceback.print_exc()
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    """Print an error as one line on stderr; its exit code."""
+    show = getattr(error, "format_message", None)
+    message = show() if show else str(error)
+    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    return int(getattr(error, "exit_code", ShapetraceError.exit_code))

@@ -1,0 +1,153 @@
+"""Where results go: stdout or a file; everything else goes to stderr."""
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from shapetrace.errors import ShapetraceError
+from shapetrace.report import Canvas, Language, Level, build_report, choose
+from shapetrace.trace.records import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a trace is to be shown, as the options say.
+
+    Attributes:
+        level: What a row is.
+        layers: ``fold``, ``all``, or None for the format's own way.
+        language: Of headings and meanings.
+        format: The format's name; None to go by the output's suffix.
+        output: The file; None for stdout.
+    """
+
+    level: Level
+    layers: str | None
+    language: Language
+    format: str | None
+    output: Path | None
+
+    def __post_init__(self) -> None:
+        """Find a format that is not there before anything runs.
+
+        Raises:
+            ShapetraceError: For an unknown format or suffix.
+        """
+        choose(self.format, self.output)
+
+
+def show(trace: Trace, style: Style) -> int:
+    """Show a trace; the exit code: 1 when an annotation did not hold or the run failed."""
+    reporter = choose(style.format, style.output)
+    folded = reporter.folds if style.layers is None else style.layers == "fold"
+    report = build_report(trace, style.level, style.language, folded=folded)
+    write(reporter.render(report, _canvas(style.output)), style.output)
+    return 1 if report.mismatches or trace.failure is not None else 0
+
+
+def note(text: str) -> None:
+    """Say on stderr what is going on, when someone is looking."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write(f"{text}\n")
+
+
+def check_writable(path: Path | None) -> None:
+    """Refuse a file that cannot be written, before a long run and not after it.
+
+    Raises:
+        ShapetraceError: Naming the file and what is in the way.
+    """
+    if path is None or (path.exists() and not path.is_file() and not path.is_dir()):
+        return
+    if path.is_dir():
+        _refuse(path, "it is a directory")
+    if path.exists() and not os.access(path, os.W_OK):
+        _refuse(path, "it is write-protected")
+    try:
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+    except OSError as error:
+        _refuse(path, error.strerror or str(error))
+
+
+def write(text: str, output: Path | None) -> None:
+    """Write a result to a file, whole or not at all, or to stdout.
+
+    Raises:
+        ShapetraceError: If that fails, or whoever reads stdout has stopped reading.
+    """
+    if output is None:
+        _write_stdout(text)
+        return
+    try:
+        _write_file(text, output)
+    except OSError as error:
+        _refuse(output, error.strerror or str(error))
+
+
+def _write_file(text: str, output: Path) -> None:
+    if output.exists() and not output.is_file():  # a device or a pipe takes no renaming
+        output.write_text(text, encoding="utf-8")
+        return
+    place = output.resolve()
+    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        temporary.chmod(place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask())
+        temporary.replace(place)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _write_stdout(text: str) -> None:
+    if sys.stdout is None:
+        raise ShapetraceError("standard output is closed; give a file with -o")
+    try:
+        reconfigure = getattr(sys.stdout, "reconfigure", None)
+        if reconfigure:
+            reconfigure(errors="backslashreplace")
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        _silence_stdout()
+        reason = "its reader closed it" if isinstance(error, BrokenPipeError) else error.strerror
+        raise ShapetraceError(
+            f"cannot write all of the result to standard output: {reason}"
+        ) from error
+
+
+def _silence_stdout() -> None:
+    """Keep Python from failing again when it flushes stdout at exit."""
+    hole = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(hole, sys.stdout.fileno())
+    os.close(hole)
+
+
+def _canvas(output: Path | None) -> Canvas:
+    """The screen's width and colours; a file or a pipe has no width unless COLUMNS gives one."""
+    if output is not None or sys.stdout is None:
+        return Canvas()
+    screen = sys.stdout.isatty()
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and int(columns) > 0 else None
+    if width is None and screen:
+        width = os.get_terminal_size(sys.stdout.fileno()).columns or None
+    color = screen and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    return Canvas(width, color=color, unicode=encoding.startswith("utf"))
+
+
+def _refuse(path: Path, reason: str) -> NoReturn:
+    raise ShapetraceError(f"cannot write {path}: {reason}; choose another file")

@@ -1,0 +1,29 @@
+"""From a trace to a report: what things cost, what does not fit, and the rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shapetrace.cost import price, summarise
+from shapetrace.report.document import Report, build_rows
+from shapetrace.report.rows import Costs
+
+if TYPE_CHECKING:
+    from shapetrace.report.rows import Level
+    from shapetrace.report.words import Language
+    from shapetrace.trace.records import Trace
+
+
+def build_report(trace: Trace, level: Level, language: Language, *, folded: bool) -> Report:
+    """All that a format may show of a trace.
+
+    Args:
+        trace: The run.
+        level: What a row is.
+        language: Of headings and meanings.
+        folded: Whether equal layers are shown once.
+    """
+    prices = price(trace)
+    rows, tree = build_rows(trace, level, Costs(trace, prices), language)
+    totals = summarise(trace, prices)
+    return Report(trace, level, folded, language, rows, tree, totals)
