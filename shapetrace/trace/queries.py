@@ -8,13 +8,15 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from shapetrace.trace.records import Trace
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator
 
-    from shapetrace.trace.records import OpRecord, Scope, StorageKind, TensorRecord, Trace
+    from shapetrace.trace.records import OpRecord, StorageKind, TensorRecord
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TraceIndex:
     """A trace with the look-ups that reports, checks and costs share.
 
@@ -115,7 +117,7 @@ class LivePoint:
 
 def module_path(trace: Trace, scope: int) -> str:
     """The path of the module whose code a scope is: a function's is its caller's."""
-    record: Scope = trace.scopes[scope]
+    record = trace.scopes[scope]
     while record.kind != "module" and record.parent is not None:
         record = trace.scopes[record.parent]
     return record.path if record.kind == "module" else ""
@@ -175,8 +177,4 @@ def _group(owners: Iterator[int | None], count: int) -> tuple[tuple[int, ...], .
     for index, owner in enumerate(owners):
         if owner is not None:
             groups[owner].append(index)
-    return _freeze(groups)
-
-
-def _freeze(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, groups))
