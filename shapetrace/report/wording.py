@@ -19,6 +19,25 @@ if TYPE_CHECKING:
 
     from shapetrace.report.document import Line, Report
     from shapetrace.report.rows import Row
+    from shapetrace.trace.records import Trace
+
+_IN_THE_LINE = (
+    "kind",
+    "layers",
+    "d_model",
+    "h",
+    "h_kv",
+    "d_k",
+    "d_ff",
+    "vocab_size",
+    "positions",
+    "norm",
+    "norm_position",
+    "activation",
+    "gated",
+    "attention",
+)
+"""Fields of our configuration that the line shows; the JSON has them all."""
 
 _TOKENS_SHOWN = 16
 """Tokens of a text that are listed; a longer text says how many more there are."""
@@ -39,9 +58,8 @@ def heading(report: Report) -> list[tuple[str, str]]:
     """What stands above the table: the configuration, and each text as tokens and ids."""
     language = report.language
     lines = []
-    pairs = [*report.trace.sizes, *report.trace.config]
-    if pairs:
-        config = "  ".join(f"{name}={_plain(value)}" for name, value in pairs)
+    config = _configuration(report.trace)
+    if config:
         lines.append((word("configuration", language), config))
     for text in report.trace.tokens:
         shown = "  ".join(f"{_quoted(token)} {number}" for token, number in text[:_TOKENS_SHOWN])
@@ -49,6 +67,15 @@ def heading(report: Report) -> list[tuple[str, str]]:
         more = f"  ... +{left} {word('more', language)}" if left > 0 else ""
         lines.append((word("text", language), shown + more))
     return lines
+
+
+def _configuration(trace: Trace) -> str:
+    """The configuration in a line: what gives a Transformer its shapes, if it is one of ours."""
+    pairs = dict(trace.config)
+    if pairs.keys() >= {"d_model", "h"}:
+        pairs = {name: pairs[name] for name in _IN_THE_LINE if name in pairs}
+    words = [f"{name}={_plain(value)}" for name, value in (*trace.sizes, *pairs.items())]
+    return "  ".join([trace.target, *words]) if words else ""
 
 
 def _plain(value: object) -> str:

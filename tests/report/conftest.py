@@ -209,3 +209,8 @@ def make_report(name, level="tensors", language="en", *, folded=True, **changes)
 @pytest.fixture
 def report_of():
     return make_report
+
+
+@pytest.fixture
+def writer():
+    return Writer()
