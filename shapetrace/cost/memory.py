@@ -1,0 +1,55 @@
+"""Memory by the life of storages: each block counts once, however many views it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shapetrace.trace.records import ParameterRecord, StorageKind, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The most memory that was live at once.
+
+    Attributes:
+        nbytes: Bytes.
+        at: Clock when it was first reached; 0 when there was nothing.
+        scope: Index of the innermost call that was running then; None without one.
+    """
+
+    nbytes: int
+    at: int
+    scope: int | None
+
+
+def peak(trace: Trace, kinds: tuple[StorageKind, ...] = ("activation",)) -> Peak:
+    """The most bytes of storages of some kinds that were live at once."""
+    changes: dict[int, int] = {}
+    for storage in trace.storages:
+        if storage.kind in kinds:
+            changes[storage.born] = changes.get(storage.born, 0) + storage.nbytes
+            if storage.died is not None:
+                changes[storage.died] = changes.get(storage.died, 0) - storage.nbytes
+    live, most, when = 0, 0, 0
+    for at in sorted(changes):
+        live += changes[at]
+        if live > most:
+            most, when = live, at
+    return Peak(most, when, innermost_scope(trace, when) if most else None)
+
+
+def innermost_scope(trace: Trace, at: int) -> int | None:
+    """The innermost call that was running at a clock; the last entered of them."""
+    running = [i for i, scope in enumerate(trace.scopes) if scope.start <= at <= scope.end]
+    return running[-1] if running else None
+
+
+def distinct_parameters(trace: Trace) -> tuple[ParameterRecord, ...]:
+    """Parameters without buffers, the first name of each tied one."""
+    first: dict[int, ParameterRecord] = {}
+    for record in trace.parameters:
+        if not record.buffer:
+            first.setdefault(record.storage, record)
+    return tuple(first.values())

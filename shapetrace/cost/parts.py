@@ -1,0 +1,90 @@
+"""Which part of a model something belongs to, told from its path and class.
+
+The parts are those of a Transformer; what fits none is `other`, never guessed. The
+innermost component of the path that speaks decides: ``blocks.0.attention.norm`` is a norm.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+Part = Literal["embedding", "attention", "feed-forward", "norm", "head", "other"]
+
+PARTS: tuple[Part, ...] = ("embedding", "attention", "feed-forward", "norm", "head", "other")
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_LAYER_NUMBER = re.compile(r"fc[12]|linear[12]|w[123]|c_fc")
+
+_PREFIXES: tuple[tuple[Part, tuple[str, ...]], ...] = (
+    ("norm", ("norm", "layernorm", "rmsnorm", "batchnorm", "groupnorm", "adanorm")),
+    ("attention", ("attn", "attention", "multihead", "selfattn", "crossattn")),
+    ("feed-forward", ("mlp", "ffn", "feedforward", "expert", "moe", "swiglu", "geglu")),
+    ("embedding", ("embed", "wte", "wpe", "token", "position")),
+    ("head", ("unembed", "classifier", "logits")),
+)
+_WORDS: dict[str, Part] = {
+    "ln": "norm",
+    "rms": "norm",
+    "bn": "norm",
+    "mha": "attention",
+    "ff": "feed-forward",
+    "feed": "feed-forward",
+    "intermediate": "feed-forward",
+    "relu": "feed-forward",
+    "shared": "embedding",
+}
+SHORTEST_JOINED = 4
+"""Words up to this length are not looked for across a component's word boundaries."""
+
+_HEADS = frozenset(
+    {"head", "heads", "lm_head", "mlm_head", "cls", "score", "predictions", "generator"}
+)
+
+
+def part_of(
+    path: str, classes: Mapping[str, str] | None = None, known: Collection[str] = ()
+) -> Part:
+    """The part of the model that a dotted path lies in.
+
+    Args:
+        path: Of a module, a call (``blocks.0.attention.rotate()``) or a parameter.
+        classes: Class name by module path, asked where a component's name says nothing.
+        known: Paths of the model's modules: BERT's ``output`` beside an ``intermediate``
+            is the second half of a feed-forward.
+    """
+    components = path.split(".") if path else []
+    for length in range(len(components), 0, -1):
+        here = ".".join(components[:length])
+        part = part_of_word(components[length - 1])
+        if part is None and classes and here in classes:
+            part = part_of_word(classes[here])
+        if part is None and components[length - 1] == "output":
+            beside = ".".join([*components[: length - 1], "intermediate"])
+            part = "feed-forward" if beside in known else None
+        if part is not None:
+            return part
+    return "other"
+
+
+def part_of_word(component: str) -> Part | None:
+    """The part that one component, or one class name, speaks of; None when it is silent."""
+    if component.lower() in _HEADS:
+        return "head"
+    if _LAYER_NUMBER.fullmatch(component):
+        return "feed-forward"
+    words = [word.lower() for word in _WORD.findall(component)]
+    joined = "".join(words)
+    for part, prefixes in _PREFIXES:
+        if any(word.startswith(prefixes) for word in words):
+            return part
+        if part == "norm" and any(word.endswith("norm") for word in words):
+            return part
+        if any(_WORDS.get(word) == part for word in words):
+            return part
+        if any(len(prefix) > SHORTEST_JOINED and prefix in joined for prefix in prefixes):
+            return part
+    return None
