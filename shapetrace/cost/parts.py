@@ -77,14 +77,13 @@ def part_of_word(component: str) -> Part | None:
     if _LAYER_NUMBER.fullmatch(component):
         return "feed-forward"
     words = [word.lower() for word in _WORD.findall(component)]
+    return next((part for part, prefixes in _PREFIXES if _speaks_of(part, prefixes, words)), None)
+
+
+def _speaks_of(part: Part, prefixes: tuple[str, ...], words: list[str]) -> bool:
     joined = "".join(words)
-    for part, prefixes in _PREFIXES:
-        if any(word.startswith(prefixes) for word in words):
-            return part
-        if part == "norm" and any(word.endswith("norm") for word in words):
-            return part
-        if any(_WORDS.get(word) == part for word in words):
-            return part
-        if any(len(prefix) > SHORTEST_JOINED and prefix in joined for prefix in prefixes):
-            return part
-    return None
+    return (
+        any(word.startswith(prefixes) or _WORDS.get(word) == part for word in words)
+        or (part == "norm" and any(word.endswith("norm") for word in words))
+        or any(len(prefix) > SHORTEST_JOINED and prefix in joined for prefix in prefixes)
+    )
