@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import torch
@@ -20,6 +21,8 @@ from shapetrace.trace.records import (
     TensorRecord,
 )
 
+UNSEEN = "shapetrace.unseen"
+"""Stands in a trace for operators that ran while nobody looked."""
 Value = int | float | bool | str | tuple[int, ...]
 
 
@@ -61,6 +64,7 @@ def assemble(
     modules: Sequence[ModuleNames],
     target: str,
     *,
+    before: int = 0,
     failed: bool = False,
 ) -> Tables:
     """Read the events of a run.
@@ -70,18 +74,26 @@ def assemble(
         blocks: The storages that it met.
         modules: The model's modules, by the index that events carry.
         target: What the run is called, for the root scope.
+        before: How many of the blocks were met before the run; they keep their numbers.
         failed: Whether the run ended by raising.
 
     Returns:
         The trace's tables; scopes in which nothing happened are left out.
     """
-    reader = _Reader(modules, target, len(events))
+    reader = _Reader(modules, blocks, target, len(events))
+    reader.numbers.update((number, number) for number in range(before))
     for clock, event in enumerate(events):
         reader.read(clock, event)
     reader.finish(_quiet_tail(events) if failed else len(events))
     reader.tables.storages = [
-        StorageRecord(block.nbytes, block.kind, block.device, block.born, reader.died.get(number))
-        for number, block in enumerate(blocks)
+        StorageRecord(
+            blocks[old].nbytes,
+            blocks[old].kind,
+            blocks[old].device,
+            reader.born.get(old, 0),
+            reader.died.get(old),
+        )
+        for old in reader.numbers
     ]
     return _without_empty_scopes(reader.tables)
 
@@ -95,15 +107,19 @@ def _quiet_tail(events: Sequence[Event]) -> int:
 
 
 class _Reader:
-    def __init__(self, modules: Sequence[ModuleNames], target: str, length: int) -> None:
+    def __init__(
+        self, modules: Sequence[ModuleNames], blocks: Sequence[Block], target: str, length: int
+    ) -> None:
         self.tables = Tables()
+        self.numbers: dict[int, int] = {}
+        self.born: dict[int, int] = {}
         self.died: dict[int, int] = {}
         self._modules = modules
+        self._blocks = blocks
         self._sites: dict[int, int] = {}
         self._forward: dict[int, int] = {}
         self._frames = [_Frame(0, -1, None, "", 0)]
         self._dtypes: dict[torch.dtype, str] = {}
-        self._devices: dict[torch.device, str] = {}
         self.tables.scopes.append(Scope(None, "", "function", target, "", 0, 0, length))
         self.tables.functions.append(-1)
 
@@ -125,7 +141,9 @@ class _Reader:
             case kinds.EXIT:
                 self._exit(clock, event[1])
             case kinds.FREE:
-                self.died[event[1]] = clock
+                self.died.setdefault(event[1], clock)
+            case kinds.LOST:
+                self._lost(clock)
 
     def finish(self, failed_after: int) -> None:
         """Close what is still open, and mark the calls that an exception ended."""
@@ -174,25 +192,35 @@ class _Reader:
 
     def _tensor(self, clock: int, binding: int, element: str, seen: Seen) -> None:
         frame = self._frames[-1]
+        shape, dtype, block, requires_grad, layout, device = seen
+        strided = not layout and min(shape, default=0) >= 0
         self.tables.tensors.append(
             TensorRecord(
                 self._site(binding),
                 frame.scope,
                 frame.last,
                 clock,
-                tuple(seen.shape),
-                self._dtype(seen.dtype),
-                self._device(seen.device),
-                seen.nbytes,
-                seen.storage,
+                tuple(shape),
+                self._dtype(dtype),
+                str(device) if block is None else self._blocks[block].device,
+                prod(shape) * dtype.itemsize if strided else 0,
+                None if block is None else self._block(block),
                 element,
-                seen.requires_grad,
-                seen.layout,
+                requires_grad,
+                layout,
             )
         )
 
+    def _lost(self, clock: int) -> None:
+        """Operators may have run unseen; they are listed, never silently zero."""
+        scope = self._frames[-1].scope
+        self.tables.ops.append(OpRecord(UNSEEN, scope, clock, (), (), ""))
+
     def _op(self, clock: int, event: Event) -> None:
-        _, plan, inputs, outputs, attributes, nbytes, dtype, phase, sequence = event
+        _, plan, inputs, outputs, attributes, dtype, phase, sequence, new = event
+        for block in new:
+            self._block(block)
+            self.born[block] = clock
         scope = self._frames[-1].scope
         if phase == "forward" and sequence >= 0:
             self._forward.setdefault(sequence, scope)
@@ -210,7 +238,7 @@ class _Reader:
                 self._dtype(dtype) if dtype is not None else "",
                 tuple((name, _plain(value)) for name, value in attributes if value is not None),
                 phase,
-                nbytes,
+                sum(self._blocks[block].nbytes for block in new),
             )
         )
 
@@ -222,15 +250,14 @@ class _Reader:
             self.tables.bindings.append(REGISTRY.bindings[binding])
         return number
 
+    def _block(self, block: int) -> int:
+        """Blocks are numbered as they appear, however they were met while recording."""
+        return self.numbers.setdefault(block, len(self.numbers))
+
     def _dtype(self, dtype: torch.dtype) -> str:
         if dtype not in self._dtypes:
             self._dtypes[dtype] = str(dtype).removeprefix("torch.")
         return self._dtypes[dtype]
-
-    def _device(self, device: torch.device) -> str:
-        if device not in self._devices:
-            self._devices[device] = str(device)
-        return self._devices[device]
 
 
 def _plain(value: Any) -> Value:

@@ -1,11 +1,12 @@
 """What a recording appends to while the model runs, cheaply; `assemble` reads it after.
 
-An event is a tuple that begins with its kind. Its index in the list is its clock.
+An event is a tuple that begins with its kind. Once repeats are written out (`repeats`),
+its index in the list is its clock.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -20,22 +21,18 @@ SEE_ALL = 3
 MARK = 4
 """``(MARK,)``: the end of a statement that bound no tensor."""
 OP = 5
-"""``(OP, Plan, inputs, outputs, attributes, nbytes, dtype, phase, sequence)``"""
+"""``(OP, Plan, inputs, outputs, attributes, dtype, phase, sequence, new blocks)``"""
 FREE = 6
-"""``(FREE, storage)``"""
+"""``(FREE, block)``"""
 FAILED_OP = 7
 """``(FAILED_OP, name, inputs)``: an operator that raised."""
+REPEAT = 8
+"""``(REPEAT, Template, module, blocks, end)``: what an equal call did, up to an index."""
+LOST = 9
+"""``(LOST,)``: a repeat turned out different; operators just before may be missing."""
 
 Event = tuple[Any, ...]
 
-
-class Seen(NamedTuple):
-    """What is kept of a tensor: no reference to it."""
-
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    device: torch.device
-    nbytes: int
-    storage: int | None
-    requires_grad: bool
-    layout: str
+Seen = tuple[tuple[int, ...], torch.dtype, int | None, bool, str, "torch.device | None"]
+"""What is kept of a tensor: shape, dtype, block, whether it requires a gradient, layout when
+it is not strided, device when it has no block."""

@@ -201,11 +201,9 @@ class _Rewriter(ast.NodeTransformer):
         docstring, body = node.body[:first], node.body[first:]
         start = body[0] if body else node
         enter = _call(ENTER, number, _load(owner) if owner else ast.Constant(None))
-        inner = [
-            *seen,
-            self._statement(_call(BEGIN), start),
-            *self._block(body),
-        ]
+        # Only a forward can be an equal call of an earlier one; it says what it was given.
+        begin = [self._statement(_call(BEGIN, *(_load(p.arg) for p in parameters)), start)]
+        inner = [*seen, *(begin if node.name == "forward" and owner else []), *self._block(body)]
         leave = self._statement(_call(EXIT, number), start)
         guarded = ast.Try(body=inner, handlers=[], orelse=[], finalbody=[leave])
         node.body = [*docstring, self._statement(enter, start), ast.copy_location(guarded, start)]

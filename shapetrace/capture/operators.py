@@ -14,6 +14,7 @@ from shapetrace.capture.events import FAILED_OP, OP, Event
 from shapetrace.capture.storages import Storages
 from shapetrace.cost import ATTRIBUTES
 
+_current_node = torch._C._current_autograd_node  # type: ignore[attr-defined] # noqa: SLF001
 Shapes = tuple[tuple[int, ...] | None, ...]
 
 
@@ -25,11 +26,13 @@ class Plan:
         name: ``aten.addmm.default``.
         tensors: Position, name and whether it is a list, of each tensor argument.
         attributes: Position, name and default of each argument that a formula needs.
+        by_value: Whether its result's shape or what runs after may hang on tensors' values.
     """
 
     name: str
     tensors: tuple[tuple[int, str, bool], ...]
     attributes: tuple[tuple[int, str, Any], ...]
+    by_value: bool = False
 
 
 @cache
@@ -47,7 +50,12 @@ def plan_for(operator: Any) -> Plan:
         elif argument.name in wanted:
             default = argument.default_value if argument.has_default_value() else None
             attributes.append((position, argument.name, default))
-    return Plan(str(operator), tuple(tensors), tuple(attributes))
+    return Plan(str(operator), tuple(tensors), tuple(attributes), _is_by_value(operator))
+
+
+def _is_by_value(operator: Any) -> bool:
+    tags = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
+    return any(tag in operator.tags for tag in tags)
 
 
 class OperatorMode(TorchDispatchMode):
@@ -88,48 +96,46 @@ class OperatorMode(TorchDispatchMode):
     def note(self, plan: Plan, inputs: Shapes, attributes: tuple[Any, ...], result: Any) -> None:
         """Append the event of an operator that has run, and meet its new storages."""
         events, storages = self._events, self._storages
-        clock = len(events)
         met = len(storages.blocks)
-        outputs = []
+        outputs: list[tuple[int, ...]] = []
         dtype = None
         for tensor in (result,) if isinstance(result, torch.Tensor) else _tensors(result):
             outputs.append(tensor.shape)
             dtype = dtype or tensor.dtype
-            storages.index(tensor, "activation", clock)
-        nbytes = sum(block.nbytes for block in storages.blocks[met:])
-        node = torch._C._current_autograd_node()  # type: ignore[attr-defined] # noqa: SLF001
+            storages.index(tensor, "activation")
+        new = range(met, len(storages.blocks))
+        phase, sequence = "forward", -1
+        node = _current_node()
         if node is not None:
             phase, sequence = "backward", node._sequence_nr()  # noqa: SLF001
         elif torch.is_grad_enabled():
-            phase, sequence = "forward", torch._C._autograd._get_sequence_nr()  # noqa: SLF001
-        else:
-            phase, sequence = "forward", -1
-        events.append(
-            (OP, plan, inputs, tuple(outputs), attributes, nbytes, dtype, phase, sequence)
-        )
+            sequence = torch._C._autograd._get_sequence_nr()  # noqa: SLF001
+        events.append((OP, plan, inputs, tuple(outputs), attributes, dtype, phase, sequence, new))
+
+    def pause(self) -> bool:
+        """See no operators until `resume`; False when another mode lies on top of this one."""
+        size = torch._C._len_torch_dispatch_stack()  # type: ignore[attr-defined] # noqa: SLF001
+        if not size or torch._C._get_dispatch_stack_at(size - 1) is not self:  # type: ignore[attr-defined] # noqa: SLF001
+            return False
+        _pop_mode()
+        return True
+
+    def resume(self) -> None:
+        """See operators again."""
+        _push_mode(self)
 
     def call_without(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function that behaves differently under a dispatch mode, as one operator."""
-        popped = _is_on_top(self)
-        if popped:
-            _pop_mode()
+        popped = self.pause()
         try:
             result = function(*args, **kwargs)
         finally:
             if popped:
-                _push_mode(self)
+                self.resume()
         plan = Plan(f"shielded.{getattr(function, '__name__', 'call')}", (), ())
         given = [*args, *kwargs.values()]
         self.note(plan, tuple(tensor.shape for tensor in _tensors(given)), (), result)
         return result
-
-
-def _is_on_top(mode: TorchDispatchMode) -> bool:
-    size = torch._C._len_torch_dispatch_stack()  # type: ignore[attr-defined] # noqa: SLF001
-    if not size:
-        return False
-    top = torch._C._get_dispatch_stack_at(size - 1)  # type: ignore[attr-defined] # noqa: SLF001
-    return top is mode
 
 
 def _input_shapes(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shapes:

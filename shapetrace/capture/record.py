@@ -17,8 +17,10 @@ from torch import nn
 from shapetrace.capture.assemble import ModuleNames, Tables, assemble
 from shapetrace.capture.declarations import Declarations, verdicts
 from shapetrace.capture.discover import files_of
+from shapetrace.capture.events import REPEAT
 from shapetrace.capture.instrument import REGISTRY, is_internal
 from shapetrace.capture.recorder import Recorder
+from shapetrace.capture.repeats import signatures, write_out
 from shapetrace.capture.swap import Swap, swap
 from shapetrace.errors import ShapetraceError
 from shapetrace.trace.records import (
@@ -45,6 +47,7 @@ class Recording:
         files: Iterable[str] | None = None,
         operators: bool = True,
         check: bool = True,
+        repeats: bool = True,
         target: str = "",
         config: Mapping[str, Any] | None = None,
         sizes: Mapping[str, int] | None = None,
@@ -56,10 +59,14 @@ class Recording:
         self._config = dict(config or {})
         self._sizes = dict(sizes or {})
         self._names, self._numbers = _modules(model)
-        self._recorder = Recorder(self._numbers, operators=operators)
+        members = _members(model, self._numbers)
+        twins = signatures(model, self._numbers) if model is not None and repeats else {}
+        self._recorder = Recorder(self._numbers, members, twins, operators=operators)
+        self._members = members
         self._swap = Swap()
         self._namespaces: dict[str, Mapping[str, Any]] = {}
         self._parameters = _parameters(model, self._recorder)
+        self._before = len(self._recorder.storages.blocks)
         self._failure: Failure | None = None
         self._started = self._seconds = 0.0
         self._trace: Trace | None = None
@@ -109,16 +116,28 @@ class Recording:
         """What was recorded; available once the block has ended."""
         if self._trace is None:
             self._trace = self._finish()
-            self._model = None
+            self._members = []
+            self._recorder = Recorder({})
         return self._trace
+
+    def _submodules(self) -> dict[int, list[int]]:
+        """By number of a repeated module: the numbers of the modules in it."""
+        repeats = [event for event in self._recorder.events if event[0] == REPEAT]
+        roots = {event[1].module for event in repeats} | {event[2] for event in repeats}
+        return {
+            root: [self._numbers[id(module)] for module in self._members[root].modules()]
+            for root in roots
+        }
 
     def _finish(self) -> Trace:
         recorder = self._recorder
+        blocks = recorder.storages.blocks
         tables = assemble(
-            recorder.events,
-            recorder.storages.blocks,
+            write_out(recorder.events, blocks, self._submodules()),
+            blocks,
             self._names,
             self._target,
+            before=self._before,
             failed=self._failure is not None,
         )
         if self._check:
@@ -179,6 +198,11 @@ def _modules(model: nn.Module | None) -> tuple[list[ModuleNames], dict[int, int]
     return listed, {key: number for number, key in enumerate(names)}
 
 
+def _members(model: nn.Module | None, numbers: Mapping[int, int]) -> list[nn.Module]:
+    found = {numbers[id(m)]: m for m in model.modules()} if model is not None else {}
+    return [found[number] for number in range(len(found))]
+
+
 def _parameters(model: nn.Module | None, recorder: Recorder) -> tuple[ParameterRecord, ...]:
     if model is None:
         return ()
@@ -193,11 +217,10 @@ def _parameters(model: nn.Module | None, recorder: Recorder) -> tuple[ParameterR
 def _parameter(
     name: str, tensor: torch.Tensor, recorder: Recorder, *, buffer: bool
 ) -> ParameterRecord:
-    kind = "buffer" if buffer else "parameter"
-    storage = recorder.storages.index(tensor, "buffer" if buffer else "parameter", 0)
+    storage = recorder.storages.index(tensor, "buffer" if buffer else "parameter")
     return ParameterRecord(
         name,
-        tuple(tensor.shape) if kind else (),
+        tuple(tensor.shape),
         str(tensor.dtype).removeprefix("torch."),
         tensor.nbytes,
         -1 if storage is None else storage,

@@ -1,8 +1,8 @@
 """Blocks of memory: which tensor lies in which, and when each is allocated and freed.
 
 A storage is known by the address of its C++ object, which a weak reference guards: when
-the last tensor on it goes, the reference's callback writes the release into the events.
-Nothing here keeps a tensor alive.
+the last tensor on it goes, the reference's callback says so. Nothing here keeps a tensor
+alive.
 """
 
 from __future__ import annotations
@@ -16,17 +16,16 @@ import torch
 from shapetrace.trace.records import StorageKind
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Block:
     """A storage as first seen."""
 
     nbytes: int
     kind: StorageKind
     device: str
-    born: int
 
 
-class _Watch(weakref.ref[torch.UntypedStorage]):
+class Watch(weakref.ref[torch.UntypedStorage]):
     """A weak reference that knows which block it watches."""
 
     __slots__ = ("address", "block")
@@ -39,20 +38,20 @@ class Storages:
 
     Attributes:
         blocks: What was met, by number.
+        live: The storages that exist now, by address.
     """
 
     def __init__(self, on_free: Callable[[int], None]) -> None:
         self.blocks: list[Block] = []
-        self._live: dict[int, _Watch] = {}
+        self.live: dict[int, Watch] = {}
         self._on_free = on_free
 
-    def index(self, tensor: torch.Tensor, kind: StorageKind, born: int) -> int | None:
-        """The number of a tensor's storage, a new one if it was not met before.
+    def index(self, tensor: torch.Tensor, kind: StorageKind) -> int | None:
+        """The number of a tensor's block, a new one if it was not met before.
 
         Args:
             tensor: Any tensor, of any shape.
-            kind: What a new storage is taken to hold.
-            born: Clock of a new storage's allocation.
+            kind: What a new block is taken to hold.
 
         Returns:
             The number, or None where torch keeps no storage (sparse, functorch, ...).
@@ -61,25 +60,24 @@ class Storages:
             storage = tensor.untyped_storage()
         except (NotImplementedError, RuntimeError):
             return None
-        address = storage._cdata  # noqa: SLF001 - data_ptr() is 0 on meta and fake tensors
-        watch = self._live.get(address)
-        return self._meet(storage, address, kind, born) if watch is None else watch.block
+        watch = self.live.get(storage._cdata)  # noqa: SLF001 - data_ptr() is 0 on meta
+        return self.meet(storage, kind) if watch is None else watch.block
 
-    def _meet(
-        self, storage: torch.UntypedStorage, address: int, kind: StorageKind, born: int
-    ) -> int:
-        watch = _Watch(storage, self._freed)
-        watch.address, watch.block = address, len(self.blocks)
-        self._live[address] = watch
-        self.blocks.append(Block(storage.nbytes(), kind, str(storage.device), born))
+    def meet(self, storage: torch.UntypedStorage, kind: StorageKind) -> int:
+        """Number a storage that was not met before, and watch it."""
+        watch = Watch(storage, self._freed)
+        watch.address = storage._cdata  # noqa: SLF001
+        watch.block = len(self.blocks)
+        self.live[watch.address] = watch
+        self.blocks.append(Block(storage.nbytes(), kind, str(storage.device)))
         return watch.block
 
     def _freed(self, watch: weakref.ref[torch.UntypedStorage]) -> None:
-        assert isinstance(watch, _Watch)  # noqa: S101 - the type of what we created
-        if self._live.get(watch.address) is watch:
-            del self._live[watch.address]
+        assert isinstance(watch, Watch)  # noqa: S101 - the type of what `meet` created
+        if self.live.get(watch.address) is watch:
+            del self.live[watch.address]
             self._on_free(watch.block)
 
     def close(self) -> None:
         """Stop watching."""
-        self._live.clear()
+        self.live.clear()

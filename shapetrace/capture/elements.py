@@ -1,0 +1,61 @@
+"""The tensors inside a value, each with its place."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+SCALARS = frozenset({type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device})
+"""Types that hold no tensor."""
+_DEPTH = 4
+_WIDTH = 64
+
+
+def elements(value: Any, path: str = "", depth: int = _DEPTH) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors inside a container, each with its place: ``[0]``, ``['mask']``, ``.logits``.
+
+    Args:
+        value: Anything; what is neither a tensor nor a known container holds none.
+        path: The place of `value` itself.
+        depth: How many containers deep to look.
+
+    Yields:
+        Place and tensor, in order.
+    """
+    if isinstance(value, torch.Tensor):
+        yield path, value
+    elif depth:
+        for place, item in _items(value):
+            if type(item) not in SCALARS:
+                yield from elements(item, path + place, depth - 1)
+
+
+def _items(value: Any) -> Iterator[tuple[str, Any]]:
+    """The items of a container of a kind that can be read without running its code."""
+    if isinstance(value, nn.Module):
+        return
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield f".{field.name}", stored(value, field.name)
+    elif isinstance(value, dict):
+        for key in list(value)[:_WIDTH]:
+            yield f"[{key!r}]", dict.__getitem__(value, key)
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        for name, item in zip(value._fields, value, strict=False):
+            yield f".{name}", item
+    elif isinstance(value, tuple | list):
+        for number, item in enumerate(value[:_WIDTH]):
+            yield f"[{number}]", item
+
+
+def stored(owner: object, name: str) -> object:
+    """An attribute's value without running a property or ``__getattr__``."""
+    own = getattr(owner, "__dict__", {})
+    for table in (own, own.get("_buffers", {}), own.get("_parameters", {})):
+        if name in table:
+            return table[name]
+    return None
