@@ -1,0 +1,50 @@
+"""The decoder: every token sees the left side, and the next one is guessed (GPT-2, Llama)."""
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from shapetrace.model.blocks import block
+from shapetrace.model.config import ModelConfig
+from shapetrace.model.stack import Stack
+from shapetrace.model.visibility import left_side
+
+
+class Decoder(Stack):
+    """Ids to a score for each token that may come next, at each position."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.blocks.extend(block(config, causal=True) for _ in range(config.layers))
+        self.head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.explicit = config.attention == "explicit"
+        self.tie()
+
+    def tie(self) -> None:
+        """Make the head's matrix the token embedding, where configured."""
+        if self.config.tie_embeddings:
+            self.head.weight = self.embedding.token.weight
+
+    def forward(
+        self, token_ids: Int[Tensor, "B n"], mask: Bool[Tensor, "B n"] | None = None
+    ) -> Float[Tensor, "B n vocab_size"]:
+        """A score for each token that may follow each position.
+
+        Args:
+            token_ids: The tokens.
+            mask: True at real tokens, False at padding; None where there is none.
+
+        Raises:
+            ModelError: There are more tokens than learned positions.
+        """
+        n, window = token_ids.shape[1], self.config.window
+        visible: Bool[Tensor, "B 1 n n"] | None = None
+        if mask is not None or self.explicit or (window is not None and window < n):
+            visible = left_side(token_ids, mask, window)
+        x: Float[Tensor, "B n d_model"] = self.embedding(token_ids)
+        rotation: Float[Tensor, "2 n d_k"] | None = None if self.rotary is None else self.rotary(x)
+        for layer in self.blocks:
+            x = layer(x, visible, rotation)
+        if self.final_norm is not None:
+            x = self.final_norm(x)
+        logits: Float[Tensor, "B n vocab_size"] = self.head(x)
+        return logits

@@ -1,0 +1,65 @@
+"""Configuration files: TOML, JSON, and Hugging Face's config.json."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+from shapetrace.model.errors import ModelError
+
+Values = dict[str, object]
+
+
+def read_config(path: Path) -> tuple[Values, str]:
+    """The fields in a configuration file, and what to call the file in an error.
+
+    Args:
+        path: A ``.toml`` or ``.json`` file, or a directory that holds a ``config.json``.
+
+    Raises:
+        ModelError: The file is missing or broken, or of an unknown kind.
+    """
+    from shapetrace.model.huggingface import fields_from_huggingface  # noqa: PLC0415
+
+    if path.is_dir():
+        path /= "config.json"
+    values = read_toml(path) if path.suffix == ".toml" else read_json(path)
+    if "model_type" in values:
+        values = fields_from_huggingface(values, str(path))
+    return values, str(path)
+
+
+def read_toml(path: Path) -> Values:
+    """The table in a TOML file; a broken one is a `ModelError` with the line."""
+    try:
+        return tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise ModelError(f"{path} is not valid TOML: {error}") from None
+
+
+def read_json(path: Path) -> Values:
+    """The object in a JSON file; a broken one is a `ModelError` with the line."""
+    try:
+        values = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise ModelError(
+            f"{path} is not valid JSON: {error.msg} (at line {error.lineno}, column {error.colno})"
+        ) from None
+    except RecursionError:
+        raise ModelError(f"{path} is not valid JSON: it is nested too deeply") from None
+    if not isinstance(values, dict):
+        raise ModelError(f"{path} holds a JSON {type(values).__name__}; it must hold an object")
+    return values
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; a missing or unreadable one is a `ModelError`."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ModelError(f"{path} does not exist") from None
+    except UnicodeDecodeError:
+        raise ModelError(f"{path} is not UTF-8 text") from None
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}") from None

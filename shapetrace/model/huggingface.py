@@ -1,0 +1,185 @@
+"""Hugging Face's config.json in our fields: one function per family.
+
+Adding a family takes a function here and its tensor names in `names.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from shapetrace.model.errors import ModelError, did_you_mean
+
+Values = dict[str, object]
+Source = Mapping[str, Any]
+
+ACTIVATIONS = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_new": "gelu-tanh",
+    "gelu_pytorch_tanh": "gelu-tanh",
+    "gelu_fast": "gelu-tanh",
+    "silu": "silu",
+    "swish": "silu",
+}
+
+
+def fields_from_huggingface(source: Source, where: str) -> Values:
+    """Our configuration's fields from a Hugging Face configuration.
+
+    Raises:
+        ModelError: The family, or something that the configuration asks for, is not known.
+    """
+    family = source["model_type"]
+    if family not in FAMILIES:
+        raise ModelError(
+            f"{where}: no model_type {family!r}: {did_you_mean(str(family), FAMILIES)}"
+        )
+    try:
+        values = FAMILIES[family](source)
+    except KeyError as error:
+        raise ModelError(f"{where}: field `{error.args[0]}` is missing") from None
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _gpt2(source: Source) -> Values:
+    _refuse(source, "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn")
+    if source.get("scale_attn_weights") is False:
+        raise ModelError("`scale_attn_weights` is false, which is not supported")
+    return {
+        "kind": "decoder",
+        "layers": source["n_layer"],
+        "d_model": source["n_embd"],
+        "h": source["n_head"],
+        "d_ff": source.get("n_inner"),
+        "vocab_size": source["vocab_size"],
+        "positions": "learned",
+        "max_positions": source.get("n_positions", 1024),
+        "norm_eps": source.get("layer_norm_epsilon", 1e-5),
+        "activation": _activation(source, "activation_function", "gelu_new"),
+        "dropout": source.get("resid_pdrop", 0.1),
+        "tie_embeddings": source.get("tie_word_embeddings", True),
+        **_token_ids(source),
+    }
+
+
+def _bert(source: Source) -> Values:
+    kind = source.get("position_embedding_type", "absolute")
+    if kind != "absolute":
+        raise ModelError(f"`position_embedding_type` is {kind!r}; only 'absolute' is supported")
+    _refuse(source, "is_decoder", "add_cross_attention")
+    masked = any("MaskedLM" in str(name) for name in source.get("architectures") or ())
+    return {
+        "kind": "encoder",
+        "layers": source["num_hidden_layers"],
+        "d_model": source["hidden_size"],
+        "h": source["num_attention_heads"],
+        "d_ff": source["intermediate_size"],
+        "vocab_size": source["vocab_size"],
+        "positions": "learned",
+        "max_positions": source.get("max_position_embeddings", 512),
+        "norm_position": "post",
+        "norm_eps": source.get("layer_norm_eps", 1e-12),
+        "activation": _activation(source, "hidden_act", "gelu"),
+        "embedding_norm": True,
+        "token_types": source.get("type_vocab_size", 2),
+        "pooler": not masked,
+        "head": "mlm" if masked else "none",
+        "dropout": source.get("hidden_dropout_prob", 0.1),
+        "tie_embeddings": source.get("tie_word_embeddings", True),
+        **_token_ids(source),
+    }
+
+
+def _llama(source: Source) -> Values:
+    heads = source["num_attention_heads"]
+    qkv = source.get("attention_bias", False)
+    if qkv or source.get("mlp_bias"):
+        raise ModelError("`attention_bias` and `mlp_bias` are not supported in this family")
+    return {
+        "kind": "decoder",
+        "layers": source["num_hidden_layers"],
+        "d_model": source["hidden_size"],
+        "h": heads,
+        "h_kv": source.get("num_key_value_heads") or heads,
+        "d_k": source.get("head_dim"),
+        "d_ff": source["intermediate_size"],
+        "vocab_size": source["vocab_size"],
+        "positions": "rope",
+        "max_positions": source.get("max_position_embeddings", 2048),
+        "norm": "rmsnorm",
+        "norm_eps": source.get("rms_norm_eps", 1e-6),
+        "activation": _activation(source, "hidden_act", "silu"),
+        "gated": True,
+        "biases": "none",
+        "tie_embeddings": source.get("tie_word_embeddings", False),
+        "dropout": source.get("attention_dropout", 0.0),
+        **_rope(source),
+        **_token_ids(source),
+    }
+
+
+def _mistral(source: Source) -> Values:
+    # Transformers' default when the key is absent; an explicit null means no window.
+    return {**_llama(source), "window": source.get("sliding_window", 4096)}
+
+
+def _qwen2(source: Source) -> Values:
+    _refuse(source, "use_sliding_window")
+    return {**_llama({**source, "attention_bias": False}), "biases": "qkv"}
+
+
+def _shapetrace(source: Source) -> Values:
+    skipped = {"model_type", "architectures", "transformers_version"}
+    return {name: value for name, value in source.items() if name not in skipped}
+
+
+FAMILIES: dict[str, Callable[[Source], Values]] = {
+    "gpt2": _gpt2,
+    "bert": _bert,
+    "llama": _llama,
+    "mistral": _mistral,
+    "qwen2": _qwen2,
+    "shapetrace": _shapetrace,
+}
+
+
+def _rope(source: Source) -> Values:
+    """Rotary fields; transformers 4 and 5 put them in different places."""
+    rope = {**(source.get("rope_scaling") or {}), **(source.get("rope_parameters") or {})}
+    values: Values = {"rope_base": rope.get("rope_theta", source.get("rope_theta", 10000.0))}
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    if kind == "llama3":
+        values["rope_factor"] = rope["factor"]
+        values["rope_low_factor"] = rope["low_freq_factor"]
+        values["rope_high_factor"] = rope["high_freq_factor"]
+        values["rope_original_positions"] = rope["original_max_position_embeddings"]
+    elif kind != "default":
+        raise ModelError(f"rope_type is {kind!r}; supported: default, llama3")
+    return values
+
+
+def _activation(source: Source, name: str, default: str) -> str:
+    value = source.get(name, default)
+    if value not in ACTIVATIONS:
+        raise ModelError(f"`{name}` is {value!r}: {did_you_mean(str(value), ACTIVATIONS)}")
+    return ACTIVATIONS[value]
+
+
+def _token_ids(source: Source) -> Values:
+    """Special tokens; several ends of sequence count by the first, foreign ones not at all."""
+    values: Values = {}
+    for name in ("pad", "bos", "eos"):
+        value = source.get(f"{name}_token_id")
+        first = value[0] if isinstance(value, list) and value else value
+        if isinstance(first, int) and 0 <= first < source["vocab_size"]:
+            values[f"{name}_id"] = first
+    return values
+
+
+def _refuse(source: Source, *names: str) -> None:
+    for name in names:
+        if source.get(name):
+            raise ModelError(f"`{name}` is {source[name]!r}, which is not supported")

@@ -1,0 +1,70 @@
+"""Values of configuration fields: checked against their type, or parsed from text."""
+
+from __future__ import annotations
+
+from types import NoneType, UnionType
+from typing import Literal, get_args, get_origin
+
+from shapetrace.model.errors import ModelError, did_you_mean
+
+_TRUE = ("true", "yes", "on", "1")
+_FALSE = ("false", "no", "off", "0")
+_NONE = ("none", "null", "")
+
+
+def checked(name: str, value: object, kind: object) -> object:
+    """The value, if the field can take it (an int becomes a float where one is due).
+
+    Raises:
+        ModelError: The value has the wrong type, or is not one of the choices.
+    """
+    if get_origin(kind) is Literal:
+        return _choice(name, value, get_args(kind))
+    if isinstance(kind, UnionType):
+        if value is None:
+            return None
+        return checked(name, value, _inner(kind))
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise ModelError(f"`{name}` is {value!r}; it must be {_words(kind)}")
+    return value
+
+
+def parsed(name: str, text: str, kind: object) -> object:
+    """The value that the text stands for in a field of this type.
+
+    Raises:
+        ModelError: The text does not stand for one.
+    """
+    if isinstance(kind, UnionType):
+        return None if text.lower() in _NONE else parsed(name, text, _inner(kind))
+    if get_origin(kind) is Literal:
+        return _choice(name, text, get_args(kind))
+    if kind is bool and text.lower() in _TRUE + _FALSE:
+        return text.lower() in _TRUE
+    try:
+        if kind is int:
+            return int(text)
+        if kind is float:
+            return float(text)
+    except ValueError:
+        pass
+    raise ModelError(f"`{name}` is {text!r}; it must be {_words(kind)}")
+
+
+def _choice(name: str, value: object, choices: tuple[str, ...]) -> object:
+    if value in choices:
+        return value
+    hint = did_you_mean(str(value), choices)
+    tail = "" if hint.startswith("known") else f" ({hint})"
+    raise ModelError(f"`{name}` is {value!r}; allowed: {', '.join(choices)}{tail}")
+
+
+def _inner(kind: UnionType) -> object:
+    return next(option for option in get_args(kind) if option is not NoneType)
+
+
+def _words(kind: object) -> str:
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    return names.get(kind, str(kind)) if isinstance(kind, type) else str(kind)
