@@ -2,4 +2,38 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from shapetrace.errors import ShapetraceError
+
+if TYPE_CHECKING:
+    from shapetrace.api import choose_config, configs, forward, load, record, save, trace
+    from shapetrace.trace.records import Trace
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "ShapetraceError",
+    "Trace",
+    "choose_config",
+    "configs",
+    "forward",
+    "load",
+    "record",
+    "save",
+    "trace",
+]
+
+
+def __getattr__(name: str) -> object:
+    """The library's face, imported at its first use: ``import shapetrace`` stays light."""
+    if name in __all__:
+        from shapetrace import api  # noqa: PLC0415
+
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All names, those not yet imported too."""
+    return sorted({*globals(), *__all__})

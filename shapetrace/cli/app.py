@@ -17,7 +17,8 @@ _INTERRUPTED = 130
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich's help takes longer to import than all the rest
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(forward)

@@ -7,9 +7,6 @@ import typer
 
 from shapetrace.cli.options import Format, Lang, Layers, Level, Output
 
-_INPUT = "Input"
-_RUN = "Run"
-
 
 def forward(
     *,
@@ -26,47 +23,43 @@ def forward(
     ] = None,
     text: Annotated[
         list[str] | None,
-        typer.Option(help="A text; give several for a padded batch.", rich_help_panel=_INPUT),
+        typer.Option(metavar="TEXT", help="A text; give several for a padded batch."),
     ] = None,
     text_file: Annotated[
-        Path | None, typer.Option(help="A UTF-8 file with one text.", rich_help_panel=_INPUT)
+        Path | None, typer.Option(metavar="FILE", help="A UTF-8 file with one text.")
     ] = None,
     batch: Annotated[
         int | None,
-        typer.Option("--batch", help="Random ids: texts. Default 1.", rich_help_panel=_INPUT),
+        typer.Option("--batch", metavar="B", min=1, help="Random ids: texts. Default 2."),
     ] = None,
     seq: Annotated[
         int | None,
-        typer.Option("--seq", help="Random ids: tokens per text.", rich_help_panel=_INPUT),
+        typer.Option("--seq", metavar="N", min=1, help="Random ids: tokens in each. Default 16."),
     ] = None,
     target_text: Annotated[
         list[str] | None,
         typer.Option(
-            help="The target of an encoder-decoder, one per text.", rich_help_panel=_INPUT
+            metavar="TEXT", help="Target of an encoder-decoder, one per text; else the text again."
         ),
     ] = None,
     attention: Annotated[
-        Literal["explicit", "fused"],
-        typer.Option(
-            help="Whether attention makes `scores` or is one kernel.", rich_help_panel=_RUN
-        ),
-    ] = "explicit",
+        Literal["explicit", "fused"] | None,
+        typer.Option(help="Make `scores`, or run one kernel. Default: explicit."),
+    ] = None,
     device: Annotated[
         Literal["cpu", "cuda", "meta"],
-        typer.Option(help="Where to run; meta has sizes but no values.", rich_help_panel=_RUN),
+        typer.Option(help="Where to run; meta has sizes but no values."),
     ] = "cpu",
     dtype: Annotated[
         Literal["float32", "float64", "bfloat16", "float16"],
-        typer.Option(help="Of weights and activations.", rich_help_panel=_RUN),
+        typer.Option(help="Of weights and activations."),
     ] = "float32",
     seed: Annotated[
-        int, typer.Option(help="Of random weights and random ids.", rich_help_panel=_RUN)
+        int, typer.Option(metavar="S", min=0, help="Of random weights and random ids.")
     ] = 0,
     check: Annotated[
         bool,
-        typer.Option(
-            "--check/--no-check", help="Check declared annotations.", rich_help_panel=_RUN
-        ),
+        typer.Option("--check/--no-check", help="Check declared annotations."),
     ] = True,
     level: Level = "tensors",
     layers: Layers = None,
@@ -78,7 +71,10 @@ def forward(
         typer.Option(help="Keep the trace for `shapetrace report`.", metavar="TRACE"),
     ] = None,
 ) -> int:
-    """Run one forward pass and show every tensor: name, named shape, sizes, bytes, FLOPs.
+    """Run one forward pass and show every tensor.
+
+    By name, with its named shape, sizes, bytes, FLOPs and meaning. Without a text, the
+    input is random ids.
 
     \b
     Examples:

@@ -44,7 +44,7 @@ def show(trace: Trace, style: Style) -> int:
     reporter = choose(style.format, style.output)
     folded = reporter.folds if style.layers is None else style.layers == "fold"
     report = build_report(trace, style.level, style.language, folded=folded)
-    write(reporter.render(report, _canvas(style.output)), style.output)
+    write(reporter.render(report, canvas(style.output)), style.output)
     return 1 if report.mismatches or trace.failure is not None else 0
 
 
@@ -135,7 +135,7 @@ def _silence_stdout() -> None:
     os.close(hole)
 
 
-def _canvas(output: Path | None) -> Canvas:
+def canvas(output: Path | None) -> Canvas:
     """The screen's width and colours; a file or a pipe has no width unless COLUMNS gives one."""
     if output is not None or sys.stdout is None:
         return Canvas()

@@ -17,7 +17,9 @@ def report(
     format: Format = None,  # noqa: A002 - the option's name
     output: Output = None,
 ) -> int:
-    """Show a saved trace again, in any format; nothing is run and torch is not needed.
+    """Show a saved trace again.
+
+    In any format; nothing is run and torch is not needed.
 
     \b
     Examples:

@@ -1,0 +1,77 @@
+"""Which configuration is meant: a preset, a file, or a Hugging Face directory."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shapetrace.errors import ShapetraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from shapetrace.model import ModelConfig
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Turn the model's own errors, which are one clear line, into ours."""
+    from shapetrace.model import ModelError  # noqa: PLC0415 - `import shapetrace` stays light
+
+    try:
+        yield
+    except ModelError as error:
+        raise ShapetraceError(str(error)) from error
+
+
+def choose_config(
+    name: str, settings: Sequence[str] = (), attention: str | None = None
+) -> ModelConfig:
+    """The configuration of a preset, a TOML or JSON file, or a Hugging Face directory.
+
+    Args:
+        name: A preset's name, or a path. A preset wins over a file of the same name.
+        settings: ``key=value`` changes.
+        attention: ``explicit`` or ``fused``; when None, ``explicit`` unless `settings` say
+            otherwise, so that the scores stand in the table.
+
+    Raises:
+        ShapetraceError: No such preset or file, a broken file, or a wrong field or value.
+    """
+    from shapetrace.model import ModelConfig, presets  # noqa: PLC0415
+
+    changes = dict(_setting(text) for text in settings)
+    if attention is not None:
+        changes["attention"] = attention
+    changes.setdefault("attention", "explicit")
+    with plainly():
+        if name in presets() or not _is_path(name):
+            found = ModelConfig.from_preset(name)
+        else:
+            found = ModelConfig.from_file(name)
+        return found.replaced(changes)
+
+
+def _is_path(name: str) -> bool:
+    path = Path(name)
+    return path.exists() or path.suffix in {".toml", ".json"} or len(path.parts) > 1
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ShapetraceError(f"--set {text!r} is not of the form key=value, such as h=4")
+    return key.strip(), value.strip()
+
+
+def directory_of(name: str) -> Path | None:
+    """The Hugging Face directory that is meant, where there is one."""
+    from shapetrace.model import presets  # noqa: PLC0415
+
+    path = Path(name)
+    if name in presets():
+        return None
+    if path.is_dir():
+        return path
+    return path.parent if path.name == "config.json" and path.is_file() else None

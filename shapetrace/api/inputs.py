@@ -1,0 +1,161 @@
+"""What goes into a pass: texts as ids, or random ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from shapetrace.errors import ShapetraceError
+from shapetrace.text import Batch, encode_batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from shapetrace.model import ModelConfig
+    from shapetrace.text import Tokenizer
+
+RANDOM_BATCH, RANDOM_LENGTH = 2, 16
+"""Size of the random input when nothing is said: small, and no two axes alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """A rectangle of ids.
+
+    Attributes:
+        ids: ``B`` rows of ``n`` ids.
+        mask: The same shape, true at real tokens; None where there is no padding.
+        tokens: Each text's tokens and ids; empty for random ids.
+    """
+
+    ids: Sequence[Sequence[int]]
+    mask: Sequence[Sequence[bool]] | None = None
+    tokens: tuple[tuple[tuple[str, int], ...], ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``B`` and ``n``."""
+        return len(self.ids), len(self.ids[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a model is called with.
+
+    Attributes:
+        source: The text; the only one unless the model is an encoder-decoder.
+        target: What an encoder-decoder is to write.
+        notes: What was filled in, in words.
+    """
+
+    source: Ids
+    target: Ids | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_texts(texts: Sequence[str] | None, file: Path | None) -> list[str] | None:
+    """The texts that are given one way or the other; None when there are none.
+
+    Raises:
+        ShapetraceError: For both ways at once, or a file that cannot be read as UTF-8.
+    """
+    if file is None:
+        return list(texts) if texts else None
+    if texts:
+        raise ShapetraceError("--text and --text-file are both given; give one of them")
+    try:
+        return [file.read_text(encoding="utf-8")]
+    except OSError as error:
+        raise ShapetraceError(f"cannot read text file {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ShapetraceError(f"text file {file} is not UTF-8 (byte {error.start})") from error
+
+
+def text_inputs(
+    config: ModelConfig,
+    tokenizer: Tokenizer,
+    texts: Sequence[str],
+    targets: Sequence[str] | None,
+) -> Inputs:
+    """Texts as padded batches, with targets where the model writes one.
+
+    Raises:
+        ShapetraceError: For an empty text, one that is longer than the positions or has ids
+            beyond the vocabulary, or targets that do not match.
+    """
+    source = _encoded(config, tokenizer, texts)
+    if config.kind != "encoder-decoder":
+        _refuse_targets(config, targets)
+        return Inputs(source)
+    if targets is None:
+        note = "no target text was given: the text itself is the target"
+        return Inputs(source, source, (note,))
+    if len(targets) != len(texts):
+        raise ShapetraceError(
+            f"{len(texts)} texts and {len(targets)} target texts are given; give one target per text"
+        )
+    return Inputs(source, _encoded(config, tokenizer, targets))
+
+
+def random_inputs(
+    config: ModelConfig,
+    batch: int | None,
+    seq: int | None,
+    targets: Sequence[str] | None,
+    seed: int,
+) -> Inputs:
+    """Random ids of a given size; the same for the same seed.
+
+    Raises:
+        ShapetraceError: For sizes below 1, a sequence longer than the learned positions, or
+            target texts without texts.
+    """
+    if targets is not None:
+        _refuse_targets(config, targets)
+        raise ShapetraceError("--target-text needs a --text or --text-file beside it")
+    limit = position_limit(config)
+    B = RANDOM_BATCH if batch is None else batch
+    n = min(RANDOM_LENGTH, limit or RANDOM_LENGTH) if seq is None else seq
+    if B < 1 or n < 1:
+        raise ShapetraceError(f"a batch of {B} by {n} ids is empty; --batch and --seq start at 1")
+    if limit is not None and n > limit:
+        raise ShapetraceError(
+            f"--seq {n} is longer than the {limit} learned positions; "
+            f"use at most {limit}, or --set max_positions={n}"
+        )
+    random = Random(seed)  # noqa: S311 - any numbers will do
+    source = Ids(_random_rows(random, B, n, config.vocab_size))
+    if config.kind != "encoder-decoder":
+        return Inputs(source)
+    return Inputs(source, Ids(_random_rows(random, B, n, config.vocab_size)))
+
+
+def position_limit(config: ModelConfig) -> int | None:
+    """The most tokens that the model has positions for; None where they are computed."""
+    return config.max_positions if config.positions == "learned" else None
+
+
+def _encoded(config: ModelConfig, tokenizer: Tokenizer, texts: Sequence[str]) -> Ids:
+    limit = position_limit(config)
+    batch = encode_batch(tokenizer, texts, max_length=limit, vocab_size=config.vocab_size)
+    return Ids(batch.ids, _mask(batch), batch.tokens)
+
+
+def _mask(batch: Batch) -> list[list[bool]] | None:
+    if all(all(row) for row in batch.mask):
+        return None
+    return [[bool(real) for real in row] for row in batch.mask]
+
+
+def _refuse_targets(config: ModelConfig, targets: Sequence[str] | None) -> None:
+    if targets and config.kind != "encoder-decoder":
+        raise ShapetraceError(
+            f"--target-text is for encoder-decoder models, and this one is of kind {config.kind!r}; "
+            "leave it out"
+        )
+
+
+def _random_rows(random: Random, B: int, n: int, vocab_size: int) -> list[list[int]]:
+    return [[random.randrange(vocab_size) for _ in range(n)] for _ in range(B)]

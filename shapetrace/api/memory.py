@@ -1,0 +1,93 @@
+"""Whether a run fits in memory, told before anything large is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shapetrace.errors import ShapetraceError
+from shapetrace.units import format_bytes, format_count
+
+if TYPE_CHECKING:
+    from shapetrace.model import ModelConfig
+
+ITEM_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
+"""Bytes of one number, by dtype."""
+
+
+def activation_bytes(config: ModelConfig, B: int, n: int, item: int) -> int:
+    """About the most bytes of activations alive at once in a forward without gradients.
+
+    One block is alive at a time, and then the logits: the larger of the two, beside the
+    residual stream. An estimate for refusing what cannot fit, not for reporting.
+
+    Args:
+        config: The model.
+        B: Texts.
+        n: Tokens in each.
+        item: Bytes of one number.
+    """
+    stream = 3 * B * n * config.d_model
+    heads = B * n * config.d_k * (2 * config.h + 2 * config.h_kv)
+    scores = 2 * B * config.h * n * n if config.attention == "explicit" else 0
+    hidden = B * n * config.d_ff * (3 if config.gated else 2)
+    logits = 0 if config.head == "none" else B * n * config.vocab_size
+    return item * (stream + max(heads + scores, hidden, logits))
+
+
+def check_fits(name: str, parameters: int, activations: int, device: str) -> None:
+    """Refuse a run that needs more memory than there is.
+
+    Args:
+        name: What is to run, for the message.
+        parameters: Bytes of the weights.
+        activations: Bytes of the activations, estimated.
+        device: ``cpu`` or ``cuda``.
+
+    Raises:
+        ShapetraceError: With the bytes needed and the way out.
+    """
+    needed, available = parameters + activations, available_bytes(device)
+    if available is None or needed <= available:
+        return
+    raise ShapetraceError(
+        f"{name} needs {format_count(needed)} bytes ({format_bytes(parameters)} of parameters, "
+        f"about {format_bytes(activations)} of activations), and {device} has "
+        f"{format_bytes(available)} left; use --device meta, which needs no weights, "
+        "or a smaller --batch, --seq or --dtype"
+    )
+
+
+def available_bytes(device: str) -> int | None:
+    """Bytes that can still be had on a device; None where the system does not say."""
+    if device == "cuda":
+        import torch  # noqa: PLC0415 - only a real run needs it
+
+        return int(torch.cuda.mem_get_info()[0])
+    known = [size for size in (_free_of_machine(), _free_of_group()) if size is not None]
+    return min(known, default=None)
+
+
+def _free_of_machine() -> int | None:
+    """Linux's own estimate of what can be had without swapping."""
+    for line in _lines(Path("/proc/meminfo")):
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return int(value.split()[0]) * 1024
+    return None
+
+
+def _free_of_group(group: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """What a container's limit leaves; file caches count as free."""
+    limit, used = (_lines(group / name) for name in ("memory.max", "memory.current"))
+    if not limit or not used or limit[0] == "max":
+        return None
+    cached = [line.split()[1] for line in _lines(group / "memory.stat") if line.startswith("file ")]
+    return max(0, int(limit[0]) - int(used[0]) + sum(map(int, cached)))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []

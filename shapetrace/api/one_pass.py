@@ -1,0 +1,102 @@
+"""One pass of a Transformer, from what the user says to a trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shapetrace.api.choosing import choose_config, directory_of
+from shapetrace.api.inputs import random_inputs, read_texts, text_inputs
+from shapetrace.api.memory import ITEM_BYTES
+from shapetrace.errors import ShapetraceError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from shapetrace.api.inputs import Inputs
+    from shapetrace.model import ModelConfig
+    from shapetrace.trace.records import Trace
+
+DEVICES = ("cpu", "cuda", "meta")
+
+
+def _silence(_text: str) -> None:
+    """What is going on is nobody's business."""
+
+
+def forward(
+    config: str,
+    *,
+    settings: Sequence[str] = (),
+    texts: Sequence[str] | None = None,
+    text_file: Path | None = None,
+    batch: int | None = None,
+    seq: int | None = None,
+    target_texts: Sequence[str] | None = None,
+    attention: str | None = None,
+    device: str = "cpu",
+    dtype: str = "float32",
+    seed: int = 0,
+    check: bool = True,
+    progress: Callable[[str], None] = _silence,
+) -> Trace:
+    """Run one forward pass of a Transformer and return its trace.
+
+    Args:
+        config: A preset's name, a TOML or JSON file, or a Hugging Face directory, whose
+            weights and tokenizer are then used.
+        settings: ``key=value`` changes to the configuration.
+        texts: One or more texts; shorter ones are padded.
+        text_file: A UTF-8 file with one text, instead of `texts`.
+        batch: Texts of random ids, where no text is given; 2 when None.
+        seq: Random ids in each; 16 when None.
+        target_texts: What an encoder-decoder is to write, one per text.
+        attention: ``explicit``, which makes the scores, or ``fused``; explicit when None.
+        device: ``cpu``, ``cuda``, or ``meta`` for sizes and costs without weights.
+        dtype: Of weights and activations.
+        seed: Of random weights and ids.
+        check: Whether declared annotations are checked.
+        progress: Is told what is going on.
+
+    Raises:
+        ShapetraceError: For anything in this that cannot be; says what, and what to do.
+
+    Example:
+        >>> trace = shapetrace.forward("tiny-decoder", texts=["dog bites man"])
+        >>> [record.shape for record in trace.tensors]
+    """
+    from shapetrace.api.running import Plan, run  # noqa: PLC0415
+
+    _check_choice("device", device, DEVICES)
+    _check_choice("dtype", dtype, tuple(ITEM_BYTES))
+    chosen = choose_config(config, settings, attention)
+    folder = directory_of(config)
+    given = read_texts(texts, text_file)
+    sized = batch is not None or seq is not None
+    if given is None:
+        inputs = random_inputs(chosen, batch, seq, target_texts, seed)
+    else:
+        inputs = _from_texts(chosen, folder, given, target_texts, sized=sized)
+    return run(Plan(config, chosen, folder, device, dtype, seed, check), inputs, progress)
+
+
+def _from_texts(
+    config: ModelConfig,
+    folder: Path | None,
+    texts: Sequence[str],
+    targets: Sequence[str] | None,
+    *,
+    sized: bool,
+) -> Inputs:
+    from shapetrace.text import tokenizer_for  # noqa: PLC0415 - random ids need none
+
+    if sized:
+        raise ShapetraceError(
+            "--batch and --seq are for random ids; leave them out where a text is given"
+        )
+    return text_inputs(config, tokenizer_for(folder, config.vocab_size), texts, targets)
+
+
+def _check_choice(what: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ShapetraceError(f"unknown {what} {value!r}: {did_you_mean(value, known)}")

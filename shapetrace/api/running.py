@@ -1,0 +1,184 @@
+"""From a configuration and ids to a trace: the only part of the face that runs torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shapetrace.api.choosing import plainly
+from shapetrace.api.memory import ITEM_BYTES, activation_bytes, check_fits
+from shapetrace.errors import ShapetraceError
+from shapetrace.model import ModelConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import torch
+
+    from shapetrace.api.inputs import Ids, Inputs
+    from shapetrace.model.transformer import Transformer
+    from shapetrace.trace.records import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A pass that is about to run.
+
+    Attributes:
+        name: What the user called the model.
+        config: Its configuration.
+        weights: The directory with its weights; None for random ones.
+        device: ``cpu``, ``cuda`` or ``meta``.
+        dtype: Of weights and activations.
+        seed: Of random weights.
+        check: Whether declared annotations are checked.
+    """
+
+    name: str
+    config: ModelConfig
+    weights: Path | None
+    device: str
+    dtype: str
+    seed: int
+    check: bool
+
+
+def run(plan: Plan, inputs: Inputs, progress: Callable[[str], None]) -> Trace:
+    """Build the model, run one pass without gradients, and return its trace.
+
+    Raises:
+        ShapetraceError: When the device is not there, the memory does not suffice, or the
+            weights are missing or do not fit.
+    """
+    check_device(plan.device)
+    if plan.device != "meta":
+        _check_memory(plan, inputs)
+    progress(f"building {plan.name} on {plan.device}")
+    with plainly():
+        model = _build(plan)
+    progress("running one pass")
+    return _traced(plan, model, inputs)
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that this machine has not.
+
+    Raises:
+        ShapetraceError: Naming the devices that it has.
+    """
+    import torch  # noqa: PLC0415 - torch is slow to import, and bad input is found before
+
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ShapetraceError("--device cuda: torch finds no CUDA device; use cpu or meta")
+
+
+def _check_memory(plan: Plan, inputs: Inputs) -> None:
+    from shapetrace.model.transformer import frame  # noqa: PLC0415 - needs torch
+
+    model = frame(plan.config, _dtype(plan))
+    parameters = sum(parameter.nbytes for parameter in model.parameters())
+    activations = sum(
+        activation_bytes(plan.config, *ids.shape, ITEM_BYTES[plan.dtype])
+        for ids in (inputs.source, inputs.target)
+        if ids is not None
+    )
+    check_fits(plan.name, parameters, activations, plan.device)
+
+
+def _dtype(plan: Plan) -> torch.dtype:
+    import torch  # noqa: PLC0415
+
+    found: torch.dtype = getattr(torch, plan.dtype)
+    return found
+
+
+def _build(plan: Plan) -> Transformer:
+    """The model: trained weights from its directory, else random ones by the seed.
+
+    The global random state is left as it was.
+    """
+    import torch  # noqa: PLC0415
+
+    from shapetrace.model import build  # noqa: PLC0415 - needs torch
+
+    if plan.weights is not None and plan.device != "meta":
+        from shapetrace.model import from_pretrained  # noqa: PLC0415 - needs safetensors too
+
+        model: Transformer = from_pretrained(
+            plan.weights, config=plan.config, device=plan.device, dtype=_dtype(plan)
+        )
+        return model.eval()
+    devices = [torch.cuda.current_device()] if plan.device == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(plan.seed)
+        return build(plan.config, device=plan.device, dtype=_dtype(plan)).eval()
+
+
+def _traced(plan: Plan, model: Transformer, inputs: Inputs) -> Trace:
+    import torch  # noqa: PLC0415
+
+    from shapetrace.capture.record import record  # noqa: PLC0415 - needs torch
+
+    arguments = _arguments(plan, inputs)
+    recording = record(
+        model, target=plan.name, config=plan.config.to_dict(), sizes=_sizes(plan.config, inputs)
+    )
+    try:
+        with torch.no_grad(), recording:
+            model(**arguments)
+            if plan.device == "cuda":
+                torch.cuda.synchronize()
+    except torch.OutOfMemoryError as error:
+        raise ShapetraceError(
+            f"{plan.name} ran out of memory on {plan.device}; use --device meta, "
+            "or a smaller --batch, --seq or --dtype"
+        ) from error
+    return _completed(recording.trace, plan, inputs)
+
+
+def _arguments(plan: Plan, inputs: Inputs) -> dict[str, Any]:
+    found = {"token_ids": _ids(plan, inputs.source), "mask": _mask(plan, inputs.source)}
+    if inputs.target is not None:
+        found["target_ids"] = _ids(plan, inputs.target)
+        found["target_mask"] = _mask(plan, inputs.target)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _ids(plan: Plan, ids: Ids) -> torch.Tensor:
+    import torch  # noqa: PLC0415
+
+    return torch.tensor(ids.ids, dtype=torch.int64, device=plan.device)
+
+
+def _mask(plan: Plan, ids: Ids) -> torch.Tensor | None:
+    import torch  # noqa: PLC0415
+
+    return None if ids.mask is None else torch.tensor(ids.mask, device=plan.device)
+
+
+def _sizes(config: ModelConfig, inputs: Inputs) -> dict[str, int]:
+    """The input's axes by the spec's names: `m` is the source where there is a target."""
+    B, n = inputs.source.shape
+    if config.kind != "encoder-decoder" or inputs.target is None:
+        return {"B": B, "n": n}
+    return {"B": B, "m": n, "n": inputs.target.shape[1]}
+
+
+def _completed(trace: Trace, plan: Plan, inputs: Inputs) -> Trace:
+    """The trace with what only the caller knows: tokens, notes, where and how it ran."""
+    tensors = trace.tensors
+    if not plan.check:
+        tensors = tuple(replace(record, holds=None) for record in tensors)
+    targets = inputs.target.tokens if inputs.target and inputs.target is not inputs.source else ()
+    ran = (("device", plan.device), ("dtype", plan.dtype), ("seed", str(plan.seed)))
+    weights = "random weights" if plan.weights is None else f"weights from {plan.weights}"
+    if plan.device == "meta":
+        weights = "no weights (meta device): sizes and costs only"
+    return replace(
+        trace,
+        tensors=tensors,
+        tokens=(*inputs.source.tokens, *targets),
+        notes=(weights, *inputs.notes, *trace.notes),
+        environment=(*trace.environment, *ran),
+    )
