@@ -20,14 +20,26 @@ def read_config(path: Path) -> tuple[Values, str]:
     Raises:
         ModelError: The file is missing or broken, or of an unknown kind.
     """
-    from shapetrace.model.huggingface import fields_from_huggingface  # noqa: PLC0415
-
-    if path.is_dir():
-        path /= "config.json"
+    directory = path if path.is_dir() else None
+    if directory is not None:
+        path = directory / "config.json"
     values = read_toml(path) if path.suffix == ".toml" else read_json(path)
     if "model_type" in values:
-        values = fields_from_huggingface(values, str(path))
+        values = _from_huggingface(values, str(path), directory)
     return values, str(path)
+
+
+def _from_huggingface(values: Values, where: str, directory: Path | None) -> Values:
+    """Our fields; BERT's configuration does not say which heads the weights have."""
+    from shapetrace.model.huggingface import fields_from_huggingface  # noqa: PLC0415
+    from shapetrace.model.shards import has_weights, tensor_files  # noqa: PLC0415
+
+    fields = fields_from_huggingface(values, where)
+    if values["model_type"] == "bert" and directory is not None and has_weights(directory):
+        names = tensor_files(directory)
+        fields["pooler"] = any("pooler.dense." in name for name in names)
+        fields["head"] = "mlm" if any("cls.predictions." in name for name in names) else "none"
+    return fields
 
 
 def read_toml(path: Path) -> Values:
