@@ -171,14 +171,17 @@ def _completed(trace: Trace, plan: Plan, inputs: Inputs) -> Trace:
     if not plan.check:
         tensors = tuple(replace(record, holds=None) for record in tensors)
     targets = inputs.target.tokens if inputs.target and inputs.target is not inputs.source else ()
-    ran = (("device", plan.device), ("dtype", plan.dtype), ("seed", str(plan.seed)))
-    weights = "random weights" if plan.weights is None else f"weights from {plan.weights}"
-    if plan.device == "meta":
-        weights = "no weights (meta device): sizes and costs only"
+    weights = "random" if plan.weights is None else str(plan.weights)
+    ran = (
+        ("device", plan.device),
+        ("dtype", plan.dtype),
+        ("weights", "none" if plan.device == "meta" else weights),
+        ("seed", str(plan.seed)),
+    )
     return replace(
         trace,
         tensors=tensors,
         tokens=(*inputs.source.tokens, *targets),
-        notes=(weights, *inputs.notes, *trace.notes),
+        notes=(*inputs.notes, *trace.notes),
         environment=(*trace.environment, *ran),
     )

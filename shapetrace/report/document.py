@@ -9,7 +9,7 @@ from shapetrace.cost import Summary
 from shapetrace.report import rows as rows_of
 from shapetrace.report.folding import Folder
 from shapetrace.report.rows import Level, Row
-from shapetrace.report.tree import Call, Repeat, grow, prune, without_echoes
+from shapetrace.report.tree import Call, Repeat, grow, hoisted, prune, without_echoes
 from shapetrace.report.words import Language
 from shapetrace.trace.records import Trace
 
@@ -85,6 +85,8 @@ def table_lines(report: Report) -> list[Line]:
     tree = report.tree
     if tree is not None and report.level != "modules":
         tree = prune(without_echoes(tree))
+    if tree is not None:
+        tree = hoisted(tree)
     if tree is None:
         return []
     if report.folded:

@@ -26,6 +26,8 @@ _MEANINGS: dict[str, tuple[str, str]] = {
     "blind": ("tokens that may read nobody", "什么都看不到的 token"),
     "mask": ("which tokens are real, not padding", "哪些 token 不是填充"),
     "attention_mask": ("which tokens are real, not padding", "哪些 token 不是填充"),
+    "target_mask": ("which target tokens are real", "目标序列中哪些 token 不是填充"),
+    "memory_mask": ("which source tokens are real", "源序列中哪些 token 不是填充"),
     "padding_mask": ("which tokens are real, not padding", "哪些 token 不是填充"),
     "causal_mask": ("no token reads a later one", "不看未来的 token"),
     "memory": ("the encoder's output, read by the decoder", "编码器输出，供解码器读取"),

@@ -77,7 +77,22 @@ def _when(item: Row | Call) -> int:
 
 
 def _seen_from(parent: str, path: str) -> str:
-    return path.removeprefix(f"{parent}.") if parent else path
+    """A path without the part that it shares with the module that called."""
+    module = parent
+    while module.endswith("()"):
+        module = module.rpartition(".")[0]
+    for prefix in (parent, module):
+        if prefix and path.startswith(f"{prefix}."):
+            return path.removeprefix(f"{prefix}.")
+    return path
+
+
+def hoisted(call: Call) -> Call:
+    """The tree without a root that only calls the traced model; its label stays."""
+    inner = call.items[0] if len(call.items) == 1 else None
+    if isinstance(inner, Call) and not inner.label:
+        return replace(inner, label=call.label)
+    return call
 
 
 def prune(call: Call) -> Call | None:
@@ -93,39 +108,67 @@ def prune(call: Call) -> Call | None:
 def without_echoes(call: Call) -> Call:
     """The tree with each value shown once where it only changes hands.
 
-    An argument that its caller shows under the same name goes, and so does a returned
-    value that the call itself or its caller shows under a name of its own.
+    What goes: an argument that its caller shows under the same name; a returned value that
+    the call itself or its caller shows under a name of its own; and what the caller names
+    as the call inside it did.
     """
-    return _hushed(call, above=frozenset(), kept_by_caller=frozenset())
+    return _Listener().hushed(call, frozenset(), frozenset())
 
 
-_Value = tuple[object, ...]
+_Value: TypeAlias = tuple[object, ...]
 
 
 def _value(row: Row) -> _Value:
-    return (row.storage, row.shape, row.dtype, row.dims)
+    return (row.storage, row.shape, row.dtype)
 
 
-def _hushed(call: Call, above: frozenset[_Value], kept_by_caller: frozenset[_Value]) -> Call:
-    items: list[Row | Call | Repeat] = []
-    seen: set[_Value] = set(above)
-    here: set[_Value] = set()
-    for place, item in enumerate(call.items):
-        if isinstance(item, Call):
-            items.append(_hushed(item, frozenset(seen), _kept_next(call.items[place + 1 :])))
-        elif isinstance(item, Repeat) or not _is_echo(item, seen, here | kept_by_caller):
-            items.append(item)
-        if not isinstance(item, Call | Repeat):
-            seen.add((item.name, *_value(item)))
+class _Listener:
+    """Walks a tree and leaves out the echoes.
+
+    Attributes:
+        last: The named values of the call that ended last, until another row is met.
+    """
+
+    def __init__(self) -> None:
+        self.last: frozenset[_Value] = frozenset()
+
+    def hushed(self, call: Call, above: frozenset[_Value], next_: frozenset[_Value]) -> Call:
+        """A call without echoes.
+
+        Args:
+            call: The call.
+            above: Names and values that its callers have shown.
+            next_: Values that its caller names right after it.
+        """
+        items: list[Row | Call | Repeat] = []
+        seen, here = set(above), set[_Value]()
+        named: set[_Value] = set()
+        self.last = frozenset()
+        for place, item in enumerate(call.items):
+            if isinstance(item, Call):
+                items.append(self.hushed(item, frozenset(seen), _kept_next(call.items, place + 1)))
+                continue
+            if isinstance(item, Repeat):
+                items.append(item)
+                continue
+            name = (item.name, *_value(item))
+            if not _is_echo(item, seen, here | next_) and not self._is_heard(item, name):
+                items.append(item)
+            seen.add(name)
             if item.kind != "return":
                 here.add(_value(item))
-    return replace(call, items=tuple(items))
+                named.add(name)
+        self.last = frozenset(named)
+        return replace(call, items=tuple(items))
+
+    def _is_heard(self, row: Row, name: _Value) -> bool:
+        return row.storage is not None and row.kind == "local" and name in self.last
 
 
-def _kept_next(following: Sequence[Row | Call | Repeat]) -> frozenset[_Value]:
+def _kept_next(items: Sequence[Row | Call | Repeat], start: int) -> frozenset[_Value]:
     """The values that the caller names right after a call."""
     kept = set()
-    for item in following:
+    for item in items[start:]:
         if isinstance(item, Call | Repeat):
             break
         kept.add(_value(item))

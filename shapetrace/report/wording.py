@@ -61,8 +61,11 @@ def heading(report: Report) -> list[tuple[str, str]]:
     config = _configuration(report.trace)
     if config:
         lines.append((word("configuration", language), config))
+    if report.trace.environment:
+        run = "  ".join(f"{name}={value}" for name, value in report.trace.environment)
+        lines.append((word("run", language), run))
     for text in report.trace.tokens:
-        shown = "  ".join(f"{_quoted(token)} {number}" for token, number in text[:_TOKENS_SHOWN])
+        shown = "  ".join(f"{_quoted(token)}:{number}" for token, number in text[:_TOKENS_SHOWN])
         left = len(text) - _TOKENS_SHOWN
         more = f"  ... +{left} {word('more', language)}" if left > 0 else ""
         lines.append((word("text", language), shown + more))
@@ -101,8 +104,8 @@ def cost(row: Row) -> str:
 
 
 def calls_meaning(line: Line) -> str:
-    """What a call is: its class, or that a function was called."""
-    return "" if line.label == line.row.name else line.row.name
+    """What a call is: its class; a function's label says it already."""
+    return "" if line.label == line.row.name or line.row.kind == "function" else line.row.name
 
 
 def sums(report: Report) -> list[Sum]:
@@ -158,7 +161,7 @@ def remarks(report: Report) -> list[tuple[str, str]]:
     if any(not row.complete for row in report.rows):
         mark = "? marks a statement of which some operators have no formula"
         lines.append((word("note", language), word(mark, language)))
-    return lines + [(word("note", language), note) for note in report.trace.notes]
+    return lines + [(word("note", language), word(note, language)) for note in report.trace.notes]
 
 
 def alarms(report: Report) -> list[tuple[str, str]]:
