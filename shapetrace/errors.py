@@ -12,9 +12,17 @@ class ShapetraceError(Exception):
 
     Attributes:
         exit_code: The process's exit code; 2 for bad input.
+        verbatim: Whether the message has lines that must stay apart (a caret under a place).
     """
 
     exit_code = 2
+    verbatim = False
+
+
+class SpecError(ShapetraceError):
+    """A text that cannot be read; the message ends with the text and a caret under the place."""
+
+    verbatim = True
 
 
 def nearest(word: str, known: list[str] | tuple[str, ...], limit: int = 3) -> list[str]:

@@ -82,5 +82,7 @@ def _explain(error: Exception) -> int:
     """Print an error as one line on stderr; its exit code."""
     show = getattr(error, "format_message", None)
     message = show() if show else str(error)
-    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    if not getattr(error, "verbatim", False):
+        message = " ".join(message.split())
+    sys.stderr.write(f"error: {message}\n")
     return int(getattr(error, "exit_code", ShapetraceError.exit_code))
