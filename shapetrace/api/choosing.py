@@ -75,3 +75,10 @@ def directory_of(name: str) -> Path | None:
     if path.is_dir():
         return path
     return path.parent if path.name == "config.json" and path.is_file() else None
+
+
+def name_of(name: str) -> str:
+    """What to call the model in a report: the preset, or the last part of the path."""
+    from shapetrace.model import presets  # noqa: PLC0415
+
+    return name if name in presets() else Path(name).resolve().name

@@ -138,8 +138,13 @@ def position_limit(config: ModelConfig) -> int | None:
 
 
 def _encoded(config: ModelConfig, tokenizer: Tokenizer, texts: Sequence[str]) -> Ids:
+    batch = encode_batch(tokenizer, texts, vocab_size=config.vocab_size)
     limit = position_limit(config)
-    batch = encode_batch(tokenizer, texts, max_length=limit, vocab_size=config.vocab_size)
+    longest = max(len(encoding.ids) for encoding in batch.encodings)
+    if limit is not None and longest > limit:
+        raise ShapetraceError(
+            f"a text has {longest} tokens, but the model has {limit} learned positions; shorten it"
+        )
     return Ids(batch.ids, _mask(batch), batch.tokens)
 
 

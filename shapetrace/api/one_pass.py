@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.api.choosing import choose_config, directory_of
+from shapetrace.api.choosing import choose_config, directory_of, name_of
 from shapetrace.api.inputs import random_inputs, read_texts, text_inputs
 from shapetrace.api.memory import ITEM_BYTES
 from shapetrace.errors import ShapetraceError, did_you_mean
@@ -77,7 +77,7 @@ def forward(
         inputs = random_inputs(chosen, batch, seq, target_texts, seed)
     else:
         inputs = _from_texts(chosen, folder, given, target_texts, sized=sized)
-    return run(Plan(config, chosen, folder, device, dtype, seed, check), inputs, progress)
+    return run(Plan(name_of(config), chosen, folder, device, dtype, seed, check), inputs, progress)
 
 
 def _from_texts(

@@ -158,7 +158,7 @@ class _Listener:
             if item.kind != "return":
                 here.add(_value(item))
                 named.add(name)
-        self.last = frozenset(named)
+        self.last |= named  # what the call inside named last may be handed on unchanged
         return replace(call, items=tuple(items))
 
     def _is_heard(self, row: Row, name: _Value) -> bool:

@@ -1,0 +1,69 @@
+"""What must not import torch, and how fast it starts."""
+
+import subprocess
+import time
+
+import pytest
+
+WATCH = """
+import sys
+try:
+    from shapetrace.__main__ import main
+    sys.argv = ["shapetrace", *sys.argv[1:]]
+    main()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+heavy = {"torch", "numpy", "transformers", "tokenizers", "jaxtyping"} & sys.modules.keys()
+assert not heavy, heavy
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--help",), ("--version",), ("forward", "--help"), ("configs",), ("report", "TRACE")],
+    ids=" ".join,
+)
+def test_no_torch(python, saved, arguments):
+    words = [str(saved) if word == "TRACE" else word for word in arguments]
+    done = subprocess.run(
+        [python, "-c", WATCH, *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_importing_the_package_imports_next_to_nothing(python):
+    code = (
+        "import sys, shapetrace; "
+        "assert not {'torch', 'rich', 'typer', 'jaxtyping'} & sys.modules.keys(); "
+        "assert 'forward' in dir(shapetrace)"
+    )
+    subprocess.run([python, "-c", code], check=True)
+
+
+def cpu_seconds(arguments):
+    """CPU time of a child process."""
+    import resource  # noqa: PLC0415
+
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_help_and_report_start_within_twice_their_libraries(python, saved):
+    commands = {
+        "base": [python, "-c", "import typer, rich"],
+        "help": [python, "-m", "shapetrace", "--help"],
+        "report": [python, "-m", "shapetrace", "report", str(saved)],
+    }
+    best = dict.fromkeys(commands, float("inf"))
+    ends = time.monotonic() + 20
+    for _ in range(7):
+        for name, arguments in commands.items():
+            best[name] = min(best[name], cpu_seconds(arguments))
+        if time.monotonic() > ends:
+            break
+    print({name: round(seconds / best["base"], 2) for name, seconds in best.items()})
+    assert best["help"] < 2 * best["base"]
+    assert best["report"] < 2 * best["base"]
