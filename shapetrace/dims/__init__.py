@@ -1,5 +1,48 @@
 """What a dimension is: its name, where the name comes from, and how names combine."""
 
+from shapetrace.dims.axes import (
+    Anonymous,
+    AnonymousVariadic,
+    Axis,
+    DimsError,
+    Fixed,
+    Named,
+    Symbolic,
+    Variadic,
+    parse_dims,
+    print_axis,
+    print_dims,
+)
+from shapetrace.dims.expressions import ExpressionError, UnboundNameError, evaluate, names_in
 from shapetrace.dims.meaning import Declaration, DeclaredShape, Dim, Evidence
+from shapetrace.dims.naming import Naming, name_axis
+from shapetrace.dims.unify import Binding, Conflict, Unification, fit, unify
 
-__all__ = ["Declaration", "DeclaredShape", "Dim", "Evidence"]
+__all__ = [
+    "Anonymous",
+    "AnonymousVariadic",
+    "Axis",
+    "Binding",
+    "Conflict",
+    "Declaration",
+    "DeclaredShape",
+    "Dim",
+    "DimsError",
+    "Evidence",
+    "ExpressionError",
+    "Fixed",
+    "Named",
+    "Naming",
+    "Symbolic",
+    "UnboundNameError",
+    "Unification",
+    "Variadic",
+    "evaluate",
+    "fit",
+    "name_axis",
+    "names_in",
+    "parse_dims",
+    "print_axis",
+    "print_dims",
+    "unify",
+]

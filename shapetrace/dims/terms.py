@@ -1,0 +1,85 @@
+"""Small expressions built for people.
+
+Printed without spaces and with as few parentheses as needed; with a cost, by which the
+simplest of several is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SUM, _PRODUCT, _ATOM = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """An expression.
+
+    Attributes:
+        text: As printed: ``(H-1)//2+1``.
+        binding: How tightly it holds together: a sum, a product, or one thing.
+        cost: How much there is to read, names and numbers and operations.
+    """
+
+    text: str
+    binding: int
+    cost: float
+
+
+ONE = Term("1", _ATOM, 0.0)
+
+
+def number(value: int) -> Term:
+    """A literal; the larger, the less likely to be meant, but for powers of two."""
+    bits = value.bit_length() / (8 if value & (value - 1) == 0 else 4)
+    return Term(str(value), _ATOM if value >= 0 else _SUM, 1 + bits)
+
+
+def symbol(name: str) -> Term:
+    """A name."""
+    return Term(name, _ATOM, 1.0)
+
+
+def product(factors: Sequence[Term]) -> Term:
+    """``a*b*(c+d)``, with ones left out."""
+    factors = [factor for factor in factors if factor is not ONE]
+    if len(factors) <= 1:
+        return factors[0] if factors else ONE
+    text = "*".join(_held(factor, last=i > 0) for i, factor in enumerate(factors))
+    return Term(text, _PRODUCT, sum(factor.cost for factor in factors) + 0.1 * len(factors))
+
+
+def floor_division(numerator: Term, divisors: Sequence[Term]) -> Term:
+    """``a*b//c``, or ``a//(b*c)``."""
+    if not divisors:
+        return numerator
+    divisor = product(divisors)
+    bottom = divisor.text if divisor.binding == _ATOM else f"({divisor.text})"
+    text = f"{_held(numerator, last=False)}//{bottom}"
+    # A number more often rounds one size (a//2) than a product of several (a*b//2).
+    doubt = 2.0 if bottom.isdigit() and "*" in numerator.text.lstrip("0123456789*") else 0.0
+    return Term(text, _PRODUCT, numerator.cost + divisor.cost + 0.5 + doubt)
+
+
+def total(terms: Sequence[Term], constant: int) -> Term:
+    """``a+b-3``; a term may be negative only through its text's sign."""
+    text = "+".join(term.text for term in terms).replace("+-", "-")
+    cost = sum(term.cost for term in terms) + 0.2 * (len(terms) - 1)
+    if constant == 0:
+        return terms[0] if len(terms) == 1 else Term(text, _SUM, cost)
+    return Term(f"{text}{constant:+d}", _SUM, cost + 0.2 + number(constant).cost)
+
+
+def power(name: str, exponent: int) -> list[Term]:
+    """A name as often as its exponent says."""
+    return [symbol(name)] * exponent
+
+
+def _held(term: Term, *, last: bool) -> str:
+    """A factor's text; a quotient after another factor needs its parentheses too."""
+    needs = term.binding == _SUM or (last and "//" in term.text and term.binding != _ATOM)
+    return f"({term.text})" if needs else term.text
