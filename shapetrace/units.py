@@ -12,7 +12,9 @@ def format_bytes(count: int) -> str:
 
 def format_flops(count: int) -> str:
     """FLOPs with an SI prefix: ``64.5 GFLOP``; zero is ``0``."""
-    return "0" if count == 0 else _scaled(count, 1000, ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP"))
+    if count == 0:
+        return "0"
+    return _scaled(count, 1000, ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP"))
 
 
 def format_count(count: int) -> str:
@@ -29,12 +31,9 @@ def format_seconds(seconds: float) -> str:
 
 
 def _scaled(count: int, base: int, units: tuple[str, ...]) -> str:
-    value = float(count)
-    for unit in units[:-1]:
-        if abs(value) < base - 0.5:
-            break
+    value, rank = float(count), 0
+    while rank < len(units) - 1 and abs(value) >= base - 0.5:
         value /= base
-    else:
-        unit = units[-1]
-    digits = f"{value:.0f}" if unit == units[0] or abs(value) >= 99.95 else f"{value:.3g}"  # noqa: PLR2004
-    return f"{digits} {unit}"
+        rank += 1
+    digits = f"{value:.0f}" if rank == 0 or abs(value) >= 99.95 else f"{value:.3g}"  # noqa: PLR2004
+    return f"{digits} {units[rank]}"
