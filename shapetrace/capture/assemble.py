@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 import torch
+from torch import nn
 
 from shapetrace.capture import events as kinds
 from shapetrace.capture.events import Event, Seen
@@ -32,6 +33,17 @@ class ModuleNames:
 
     names: tuple[str, ...]
     type_name: str
+
+
+def module_names(model: nn.Module | None) -> tuple[list[ModuleNames], dict[int, int]]:
+    """Every module's names (a shared one has several), and its number by identity."""
+    names: dict[int, list[str]] = {}
+    types: dict[int, str] = {}
+    for name, module in model.named_modules(remove_duplicate=False) if model is not None else ():
+        names.setdefault(id(module), []).append(name)
+        types[id(module)] = type(module).__qualname__
+    listed = [ModuleNames(tuple(paths), types[key]) for key, paths in names.items()]
+    return listed, {key: number for number, key in enumerate(names)}
 
 
 @dataclass(slots=True)

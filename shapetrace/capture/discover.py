@@ -1,85 +1,171 @@
-"""Which source files a model's code lies in."""
+"""Which functions a run of a model enters: from a run under a profiler, or from the code."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from torch import nn
 
 from shapetrace.capture.instrument import is_internal
 
+Wanted = Mapping[str, frozenset[int] | None]
+"""By source file, the first lines of functions; None for every function of the file."""
+
 _STDLIB = tuple(str(Path(sysconfig.get_paths()[name])) for name in ("stdlib", "platstdlib"))
-_SITE = "site-packages"
+_UNTRACED = ("jaxtyping", "beartype", "numpy", "shapetrace/capture", "rich", "typer", "_pytest")
 
 
-def files_of(model: nn.Module | None) -> frozenset[str]:
-    """The files that hold a model's classes and the functions that they can reach by name.
+def is_traced(file: str) -> bool:
+    """Whether a file's functions are rewritten: a user's or a package's, torch's modules.
 
-    From the methods of every module's class on, every function and class that a method's
-    code names as a global is followed, as far as it lies outside torch and the standard
-    library. What is reached only through values (a function in a dictionary, an object
-    passed in) is not found here; a run under a profiler finds it.
+    Of torch only the modules are of use (`nn.Linear.forward`); the rest of torch, the
+    standard library and generated code are not entered.
+    """
+    if not file.endswith(".py"):
+        return "ipython-input" in file or "ipykernel" in file
+    if is_internal(file):
+        return "/torch/nn/modules/" in file and not file.endswith(("module.py", "container.py"))
+    if "site-packages" in file or "dist-packages" in file:
+        return not any(f"/{name}/" in file for name in _UNTRACED)
+    return not file.startswith(_STDLIB) and "shapetrace/capture/" not in file
+
+
+@contextlib.contextmanager
+def entered() -> Iterator[dict[str, frozenset[int] | None]]:
+    """Collect the functions that are entered inside the block, by a profiler.
+
+    Yields:
+        What is wanted; filled in when the block ends.
+    """
+    codes: set[CodeType] = set()
+    add = codes.add
+
+    def on_event(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            add(frame.f_code)
+
+    before = sys.getprofile()
+    wanted: dict[str, frozenset[int] | None] = {}
+    sys.setprofile(on_event)
+    try:
+        yield wanted
+    finally:
+        sys.setprofile(before)
+        wanted.update(_by_file(codes))
+
+
+def _by_file(codes: set[CodeType]) -> Wanted:
+    lines: dict[str, set[int]] = {}
+    for code in codes:
+        if is_traced(code.co_filename) and "<locals>" not in code.co_qualname:
+            lines.setdefault(code.co_filename, set()).add(code.co_firstlineno)
+        elif is_traced(code.co_filename):
+            lines.setdefault(code.co_filename, set())
+    return {file: frozenset(found) for file, found in lines.items()}
+
+
+def joined(*several: Wanted) -> Wanted:
+    """What any of several wants."""
+    result: dict[str, frozenset[int] | None] = {}
+    for wanted in several:
+        for file, lines in wanted.items():
+            known = result.get(file, frozenset())
+            result[file] = None if lines is None or known is None else known | lines
+    return result
+
+
+def own_files(model: nn.Module | None) -> Wanted:
+    """Every function of the files that hold the classes of a model's modules."""
+    if model is None:
+        return {}
+    forwards = {type(module).forward for module in model.modules()}
+    files = {_unwrapped(forward).__code__.co_filename for forward in forwards}
+    return {file: None for file in files if is_traced(file)}
+
+
+def _unwrapped(function: Any) -> FunctionType:
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function if isinstance(function, FunctionType) else _unwrapped_nothing
+
+
+def _unwrapped_nothing() -> None:
+    """Stands for a forward that is no Python function."""
+
+
+def reachable(model: nn.Module | None) -> Wanted:
+    """The functions that a model's forward methods can reach by name, without running it.
+
+    Every function that a forward's code names (a global, an attribute of its module, of its
+    class or of an imported module) is followed, outside torch and the standard library. What
+    is reached only through values (a method of an object passed in) is not found.
 
     Args:
         model: The model; None finds nothing.
-
-    Returns:
-        Paths, as code objects name them.
     """
     if model is None:
-        return frozenset()
+        return {}
     walk = _Walk()
-    for kind in {type(module) for module in model.modules()}:
-        walk.follow(kind)
-    return frozenset(walk.files)
+    for module in model.modules():
+        walk.follow(type(module).forward, module)
+    found = {file: frozenset(lines) for file, lines in walk.lines.items()}
+    return joined(found, own_files(model))
 
 
 class _Walk:
     def __init__(self) -> None:
-        self.files: set[str] = set()
-        self._seen: set[int] = set()
+        self.lines: dict[str, set[int]] = {}
+        self._seen: set[tuple[int, type]] = set()
 
-    def follow(self, root: Any) -> None:
+    def follow(self, root: Any, owner: object) -> None:
         pending = [root]
         while pending:
             thing = pending.pop()
-            if id(thing) not in self._seen:
-                self._seen.add(id(thing))
-                pending.extend(self._reached(thing))
+            key = (id(thing), type(owner))
+            if key not in self._seen:
+                self._seen.add(key)
+                pending.extend(self._reached(thing, owner))
 
-    def _reached(self, thing: Any) -> Iterator[Any]:
-        if isinstance(thing, type):
-            yield from thing.__mro__[1:]
-            yield from list(vars(thing).values())
-        elif isinstance(thing, FunctionType):
-            yield from self._named(thing)
-        elif isinstance(thing, property):
-            yield thing.fget
-        elif isinstance(thing, staticmethod | classmethod):
-            yield thing.__func__
+    def _reached(self, thing: Any, owner: object) -> Iterator[Any]:
+        match thing:
+            case FunctionType():
+                yield from self._named(thing, owner)
+            case property():
+                yield thing.fget
+            case functools.partial():
+                yield thing.func
+            case MethodType() | staticmethod() | classmethod():
+                yield thing.__func__
 
-    def _named(self, function: FunctionType) -> Iterator[Any]:
+    def _named(self, function: FunctionType, owner: object) -> Iterator[Any]:
         """What a function's code names, when the function itself is worth rewriting."""
-        file = function.__code__.co_filename
-        if not is_traced(file):
-            return
-        self.files.add(file)
+        code = function.__code__
         wrapped = getattr(function, "__wrapped__", None)
         if wrapped is not None:
             yield wrapped
+        if not is_traced(code.co_filename):
+            return
+        self.lines.setdefault(code.co_filename, set()).add(code.co_firstlineno)
         for cell in function.__closure__ or ():
             yield _contents(cell)
-        for name in _names(function.__code__):
+        modules = []
+        for name in _names(code):
             value = function.__globals__.get(name)
-            if isinstance(value, FunctionType | type):
-                yield value
-            elif isinstance(value, ModuleType):
-                yield from _functions_named(value, function.__code__)
+            yield value
+            yield vars(owner).get(name)
+            yield from (vars(kind)[name] for kind in type(owner).__mro__ if name in vars(kind))
+            if isinstance(value, ModuleType):
+                modules.append(value)
+        for module in modules:
+            if is_traced(getattr(module, "__file__", None) or ""):
+                yield from (vars(module).get(name) for name in _names(code))
 
 
 def _contents(cell: Any) -> Any:
@@ -94,37 +180,3 @@ def _names(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
-
-
-def _functions_named(module: ModuleType, code: CodeType) -> Iterator[Any]:
-    """What ``module.name`` may mean in some code."""
-    if not is_traced(getattr(module, "__file__", None) or ""):
-        return
-    for name in _names(code):
-        value = vars(module).get(name)
-        if isinstance(value, FunctionType | type):
-            yield value
-
-
-def is_traced(file: str) -> bool:
-    """Whether a file's functions are rewritten: a user's or a package's, torch's modules.
-
-    Of torch only the modules are of use (`nn.Linear.forward`); the rest of torch, the
-    standard library and generated code are not entered.
-    """
-    if not file.endswith(".py"):
-        return file.startswith("<ipython-input")
-    if is_internal(file):
-        return "/torch/nn/modules/" in file and not file.endswith(("module.py", "container.py"))
-    if _SITE in file:
-        return not any(f"/{name}/" in file for name in _UNTRACED)
-    return not file.startswith(_STDLIB)
-
-
-_UNTRACED = ("jaxtyping", "beartype", "numpy", "shapetrace/capture", "rich", "typer", "_pytest")
-
-
-def loaded_files() -> frozenset[str]:
-    """The files of every module that is loaded and may be traced."""
-    files = (getattr(module, "__file__", None) or "" for module in list(sys.modules.values()))
-    return frozenset(file for file in files if is_traced(file))

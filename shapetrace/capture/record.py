@@ -6,7 +6,7 @@ import platform
 import threading
 import time
 import traceback
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from types import FunctionType, TracebackType
 from typing import Any
@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from shapetrace.capture.assemble import ModuleNames, Tables, assemble
+from shapetrace.capture.assemble import Tables, assemble, module_names
 from shapetrace.capture.declarations import Declarations, verdicts
-from shapetrace.capture.discover import files_of
+from shapetrace.capture.discover import Wanted, reachable
 from shapetrace.capture.events import REPEAT
 from shapetrace.capture.instrument import REGISTRY, is_internal
 from shapetrace.capture.recorder import Recorder
@@ -44,7 +44,7 @@ class Recording:
         self,
         model: nn.Module | None,
         *,
-        files: Iterable[str] | None = None,
+        wanted: Wanted | None = None,
         operators: bool = True,
         check: bool = True,
         repeats: bool = True,
@@ -53,12 +53,12 @@ class Recording:
         sizes: Mapping[str, int] | None = None,
     ) -> None:
         self._model = model
-        self._files = frozenset(files_of(model) if files is None else files)
+        self._wanted = reachable(model) if wanted is None else wanted
         self._check = check
         self._target = target or (type(model).__name__ if model is not None else "run")
         self._config = dict(config or {})
         self._sizes = dict(sizes or {})
-        self._names, self._numbers = _modules(model)
+        self._names, self._numbers = module_names(model)
         members = _members(model, self._numbers)
         twins = signatures(model, self._numbers) if model is not None and repeats else {}
         self._recorder = Recorder(self._numbers, members, twins, operators=operators)
@@ -82,7 +82,7 @@ class Recording:
                 "another trace is running in this process; end it before starting a new one"
             )
         try:
-            self._swap = swap(self._files, self._recorder.functions())
+            self._swap = swap(self._wanted, self._recorder.functions())
             self._namespaces = _namespaces(self._swap)
             if self._recorder.mode is not None:
                 self._recorder.mode.__enter__()
@@ -109,7 +109,7 @@ class Recording:
             _undo(self._swap)
             _LOCK.release()
         if error is not None:
-            self._failure = _failure(error, self._files, len(self._recorder.events))
+            self._failure = _failure(error, self._wanted, len(self._recorder.events))
 
     @property
     def trace(self) -> Trace:
@@ -185,17 +185,6 @@ def _undo(swapped: Swap) -> None:
             break
     if interrupted is not None:
         raise interrupted
-
-
-def _modules(model: nn.Module | None) -> tuple[list[ModuleNames], dict[int, int]]:
-    """Every module's names (a shared one has several), and its number by identity."""
-    names: dict[int, list[str]] = {}
-    types: dict[int, str] = {}
-    for name, module in model.named_modules(remove_duplicate=False) if model is not None else ():
-        names.setdefault(id(module), []).append(name)
-        types[id(module)] = type(module).__qualname__
-    listed = [ModuleNames(tuple(paths), types[key]) for key, paths in names.items()]
-    return listed, {key: number for number, key in enumerate(names)}
 
 
 def _members(model: nn.Module | None, numbers: Mapping[int, int]) -> list[nn.Module]:

@@ -34,7 +34,7 @@ class Recorder:
 
     def __init__(
         self,
-        modules: Mapping[int, int],
+        modules: dict[int, int],
         members: Sequence[nn.Module] = (),
         twins: Mapping[int, int] | None = None,
         *,
@@ -60,6 +60,16 @@ class Recorder:
         self._templates: dict[Key, Template | None] = {}
         self._learning: tuple[Key, int, int, int, list[int | None]] | None = None
         self._depth = 0
+
+    def restart(self, modules: Mapping[int, int]) -> None:
+        """Forget all events and record another model."""
+        self.events[:] = [(kinds.MARK,)]
+        self.storages.close()
+        self.storages.blocks.clear()
+        self._modules.clear()
+        self._modules.update(modules)
+        self._depth = 0
+        self.alive = True
 
     def close(self) -> None:
         """Stop recording."""

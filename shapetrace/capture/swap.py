@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any
 
-from shapetrace.capture.instrument import CodeKey, Instrumented, instrument
+from shapetrace.capture.discover import Wanted
+from shapetrace.capture.instrument import CodeKey, Instrumented, functions_in, instrument
 
 Recorders = Mapping[str, Callable[..., Any]]
 
@@ -20,11 +21,12 @@ class Swap:
     Attributes:
         functions: The swapped functions with the code they had.
         notes: What was left as it is, and why.
+        originals: By rewritten code, the code it stands for.
     """
 
     functions: list[tuple[FunctionType, CodeType]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    _originals: dict[CodeType, CodeType] = field(default_factory=dict)
+    originals: dict[CodeType, CodeType] = field(default_factory=dict)
 
     def undo(self) -> None:
         """Restore every function; safe to call again after an interruption."""
@@ -32,44 +34,43 @@ class Swap:
             function, code = self.functions[-1]
             function.__code__ = code
             self.functions.pop()
-        if self._originals:
+        if self.originals:
             self._restore_closures()
 
     def _restore_closures(self) -> None:
         """Functions made during the trace hold rewritten code; give them the original."""
-        for function in gc.get_referrers(*self._originals):
-            if isinstance(function, FunctionType) and function.__code__ in self._originals:
-                function.__code__ = self._originals[function.__code__]
-        self._originals.clear()
+        for function in gc.get_referrers(*self.originals):
+            if isinstance(function, FunctionType) and function.__code__ in self.originals:
+                function.__code__ = self.originals[function.__code__]
+        self.originals.clear()
 
 
-def swap(files: Collection[str], recorders: Recorders) -> Swap:
-    """Rewrite the live functions of some files.
+def swap(wanted: Wanted, recorders: Recorders) -> Swap:
+    """Rewrite live functions.
 
     Args:
-        files: Source files, as code objects name them.
+        wanted: By source file, the first lines of the functions; None for all of them.
         recorders: The function to call for each constant of `instrument`.
 
     Returns:
         The swap; the caller must `undo` it.
     """
     result = Swap()
-    sources = {file: _noted(file, result.notes) for file in files}
+    sources = {file: _noted(file, lines, result.notes) for file, lines in wanted.items()}
     bound: dict[tuple[str, CodeKey], CodeType] = {}
     for function in _live_functions(sources):
         code = function.__code__
         source = sources[code.co_filename]
         if source is not None:
-            key = (code.co_qualname, code.co_firstlineno)
-            new = _replacement(code, key, source, recorders, bound, result)
+            new = _replacement(code, source, recorders, bound, result)
             if new is not None:
                 result.functions.append((function, code))
                 function.__code__ = new
     return result
 
 
-def _noted(file: str, notes: list[str]) -> Instrumented | None:
-    source = instrument(file)
+def _noted(file: str, lines: frozenset[int] | None, notes: list[str]) -> Instrumented | None:
+    source = instrument(file, lines)
     if source is None:
         notes.append(f"{file}: no readable source; its functions are not seen inside")
     else:
@@ -87,34 +88,34 @@ def _live_functions(files: Collection[str]) -> list[FunctionType]:
 
 def _replacement(
     code: CodeType,
-    key: CodeKey,
     source: Instrumented,
     recorders: Recorders,
     bound: dict[tuple[str, CodeKey], CodeType],
     result: Swap,
 ) -> CodeType | None:
-    template = source.rewritten.get(key)
-    original = source.original.get(key)
-    if template is None or original is None or not _uses_recorders(template):
+    key = (code.co_qualname, code.co_firstlineno)
+    template = source.functions.get(key)
+    if template is None or not _uses_recorders(template):
         return None
-    if not _same_function(code, original):
+    if not _same_function(code, template):
         result.notes.append(f"{code.co_filename}: {code.co_qualname} differs from its source")
         return None
     place = (code.co_filename, key)
     if place not in bound:
-        bound[place] = _bind(template, recorders, source, result._originals)  # noqa: SLF001
+        originals = {key: code, **dict(functions_in(code))}
+        bound[place] = _bind(template, recorders, originals, result.originals)
     return bound[place]
 
 
-def _same_function(code: CodeType, original: CodeType) -> bool:
+def _same_function(code: CodeType, template: CodeType) -> bool:
     """Whether the file still holds the function that is loaded.
 
     Import hooks (pytest's assertions, jaxtyping's) change code but not a function's face.
     """
-    face = "co_argcount co_kwonlyargcount co_posonlyargcount co_flags co_freevars".split()
-    arguments = original.co_argcount + original.co_kwonlyargcount
-    return all(getattr(code, name) == getattr(original, name) for name in face) and (
-        code.co_varnames[:arguments] == original.co_varnames[:arguments]
+    face = ("co_argcount", "co_kwonlyargcount", "co_posonlyargcount", "co_flags", "co_freevars")
+    arguments = template.co_argcount + template.co_kwonlyargcount
+    return all(getattr(code, name) == getattr(template, name) for name in face) and (
+        code.co_varnames[:arguments] == template.co_varnames[:arguments]
     )
 
 
@@ -129,12 +130,12 @@ def _uses_recorders(code: CodeType) -> bool:
 def _bind(
     template: CodeType,
     recorders: Recorders,
-    source: Instrumented,
+    live: Mapping[CodeKey, CodeType],
     originals: dict[CodeType, CodeType],
 ) -> CodeType:
     """The template with its string constants replaced by one recording's functions."""
     constants = tuple(
-        _bind(constant, recorders, source, originals)
+        _bind(constant, recorders, live, originals)
         if isinstance(constant, CodeType)
         else recorders.get(constant, constant)
         if isinstance(constant, str)
@@ -142,7 +143,7 @@ def _bind(
         for constant in template.co_consts
     )
     code = template.replace(co_consts=constants)
-    original = source.original.get((template.co_qualname, template.co_firstlineno))
+    original = live.get((template.co_qualname, template.co_firstlineno))
     if original is not None and original.co_freevars == code.co_freevars:
         originals[code] = original
     return code

@@ -1,0 +1,38 @@
+"""A model that can be made and run again at other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import nn
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """How to make a model and its inputs at given sizes.
+
+    Attributes:
+        integers: The integers that the model is built from (constructor arguments, fields
+            of a configuration), by name, at the values of the real run.
+        dims: The named sizes of the inputs, at the values of the real run.
+        guessed: For each of `dims`, whether its name was only guessed.
+        build: Makes the model from integers, on whatever device is current.
+        arguments: Makes the inputs from dims (and the integers, which may bound the ids).
+        run: Runs a model on arguments; a plain call by default.
+        rebuilt: Whether `build` honours other integers; if not, only the inputs are scaled.
+        tied: Of integers that must keep a ratio (a head count and the groups that divide
+            it), which others are scaled along with each.
+    """
+
+    integers: Mapping[str, int]
+    dims: Mapping[str, int]
+    build: Callable[[Mapping[str, int]], nn.Module]
+    arguments: Callable[[Mapping[str, int], Mapping[str, int]], Arguments]
+    run: Callable[[nn.Module, Arguments], Any] = lambda model, given: model(*given[0], **given[1])
+    rebuilt: bool = True
+    guessed: Mapping[str, bool] = field(default_factory=dict)
+    tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
