@@ -13,16 +13,18 @@ from shapetrace.dims.axes import (
     print_axis,
     print_dims,
 )
+from shapetrace.dims.dtypes import dtype_fits, short_dtype
 from shapetrace.dims.expressions import ExpressionError, UnboundNameError, evaluate, names_in
 from shapetrace.dims.meaning import Declaration, DeclaredShape, Dim, Evidence
 from shapetrace.dims.naming import Naming, name_axis
-from shapetrace.dims.unify import Binding, Conflict, Unification, fit, unify
+from shapetrace.dims.unify import Binding, Bindings, Conflict, Unification, align, fit, unify
 
 __all__ = [
     "Anonymous",
     "AnonymousVariadic",
     "Axis",
     "Binding",
+    "Bindings",
     "Conflict",
     "Declaration",
     "DeclaredShape",
@@ -37,6 +39,8 @@ __all__ = [
     "UnboundNameError",
     "Unification",
     "Variadic",
+    "align",
+    "dtype_fits",
     "evaluate",
     "fit",
     "name_axis",
@@ -44,5 +48,6 @@ __all__ = [
     "parse_dims",
     "print_axis",
     "print_dims",
+    "short_dtype",
     "unify",
 ]

@@ -122,7 +122,7 @@ def fit(
         The bindings with those that the shape adds, which are none where it fails; and
         the conflicts.
     """
-    pairs = _align(axes, shape)
+    pairs = align(axes, shape)
     if pairs is None:
         written = " ".join(print_axis(axis) for axis in axes)
         return bindings, [Conflict("rank", source, None, written, len(shape), _rank(axes))]
@@ -140,7 +140,7 @@ def _rank(axes: tuple[Axis, ...]) -> int:
     return sum(not isinstance(axis, Variadic | AnonymousVariadic) for axis in axes)
 
 
-def _align(axes: tuple[Axis, ...], shape: Shape) -> list[tuple[int, Axis, int | Shape]] | None:
+def align(axes: tuple[Axis, ...], shape: Shape) -> list[tuple[int, Axis, int | Shape]] | None:
     """Each axis with its number and what it meets, a variadic last; None for a wrong rank."""
     open_ended = [i for i, a in enumerate(axes) if isinstance(a, Variadic | AnonymousVariadic)]
     extra = len(shape) - _rank(axes)

@@ -1,0 +1,155 @@
+"""Names that hold only by today's numbers, and names that mean two sizes in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from shapetrace.check.explain import CONFIGURATION, finding, since
+from shapetrace.check.mismatch import place_of
+from shapetrace.dims import (
+    Binding,
+    Bindings,
+    Dim,
+    ExpressionError,
+    Fixed,
+    Named,
+    Symbolic,
+    UnboundNameError,
+    align,
+    evaluate,
+    names_in,
+    parse_dims,
+    print_axis,
+)
+
+if TYPE_CHECKING:
+    from shapetrace.check.mismatch import Mismatch
+    from shapetrace.trace.records import Trace
+
+_PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97)
+
+
+@dataclass
+class Pins:
+    """The names that mean one size everywhere in a run, and who said which.
+
+    Attributes:
+        names: Those names.
+        known: Their bindings so far; the configuration's come first.
+        reported: Findings made, by name, size and site: one is enough.
+    """
+
+    names: frozenset[str]
+    known: dict[str, Binding] = field(default_factory=dict)
+    reported: set[tuple[str, object, int]] = field(default_factory=set)
+
+    def check(
+        self, trace: Trace, index: int, before: Bindings, after: Bindings
+    ) -> Iterator[Mismatch]:
+        """Findings about the names that a value has just bound in its call."""
+        record = trace.tensors[index]
+        for name in after:
+            if name in before or name not in self.names:
+                continue
+            first = self.known.setdefault(name, after[name])
+            key = (name, after[name].size, record.site)
+            if first.size == after[name].size or key in self.reported:
+                continue
+            self.reported.add(key)
+            line = f"`{name}` is {after[name].size} in {place_of(trace, record)}, but {first.size} {since(trace, first, index)}"
+            fix = "one name means one size in a whole run: correct the size, or give this axis a name of its own"
+            yield finding(trace, index, "pinned", (line,), annotated=_dims(trace, index), fix=fix)
+
+
+def pins(trace: Trace, names: Collection[str] | None) -> Pins:
+    """What is pinned before the first value.
+
+    Args:
+        trace: The run.
+        names: The names; None for the configuration's whole numbers, less the names of
+            the input's axes.
+    """
+    sizes = whole_numbers(trace)
+    varying = {name for name, _ in trace.sizes}
+    chosen = frozenset(names) if names is not None else frozenset(sizes) - varying
+    known = {name: Binding(name, sizes[name], CONFIGURATION) for name in chosen & set(sizes)}
+    return Pins(chosen, known)
+
+
+def whole_numbers(trace: Trace) -> dict[str, int]:
+    """The configuration's whole numbers by name."""
+    return {
+        name: value
+        for name, value in trace.config
+        if isinstance(value, int) and not isinstance(value, bool)
+    }
+
+
+@dataclass
+class Probed:
+    """Declared names against what probes found the axes to be.
+
+    Attributes:
+        universe: The names that probes move.
+        dims: Meanings by tensor, found by probes.
+        meanings: For each call, what each name of its own turned out to be, and where.
+    """
+
+    universe: frozenset[str]
+    dims: Mapping[int, tuple[Dim, ...]]
+    meanings: dict[tuple[int, str], tuple[str, int]] = field(default_factory=dict)
+
+    def check(self, trace: Trace, index: int) -> Iterator[Mismatch]:
+        """Findings about one value with a single declared shape that holds."""
+        record = trace.tensors[index]
+        if record.declared is None or len(record.declared.shapes) != 1 or index not in self.dims:
+            return
+        text = record.declared.shapes[0].dims
+        for number, axis, _ in align(parse_dims(text), record.shape) or ():
+            dim = self.dims[index][number] if number < len(self.dims[index]) else None
+            if dim is None or dim.evidence not in ("probe", "input"):
+                continue
+            line = self._objection(trace, index, axis, dim.name)
+            if line:
+                fix = f"write `{dim.name}`, or give the axis a name of its own"
+                yield finding(trace, index, "probe", (line,), annotated=text, fix=fix)
+
+    def _objection(self, trace: Trace, index: int, axis: object, found: str) -> str:
+        """What is wrong with a declared axis that a probe found to be something; else empty."""
+        record = trace.tensors[index]
+        place = place_of(trace, record)
+        match axis:
+            case Fixed():
+                return f"axis `{print_axis(axis)}` in {place} is no fixed number: it is `{found}`"
+            case Named(name) if name not in self.universe:
+                meaning, source = self.meanings.setdefault((record.scope, name), (found, index))
+                if same(meaning, found):
+                    return ""
+                who = since(trace, Binding(name, 0, source), index)
+                return f"`{name}` is `{found}` in {place}, but `{meaning}` {who}: equal only by today's numbers"
+            case Named(name) | Symbolic(name) if set(names_in(name)) <= self.universe:
+                return (
+                    ""
+                    if same(name, found)
+                    else f"axis `{name}` in {place} is really `{found}`: equal only by today's numbers"
+                )
+        return ""
+
+
+def same(left: str, right: str) -> bool:
+    """Whether two expressions are equal at points that no accident makes equal."""
+    names = tuple(dict.fromkeys([*names_in(left), *names_in(right)]))
+    if len(names) > len(_PRIMES) - 2:
+        return left == right
+    points = ({n: _PRIMES[i + k] for i, n in enumerate(names)} for k in range(3))
+    try:
+        return left == right or all(evaluate(left, p) == evaluate(right, p) for p in points)
+    except (ExpressionError, UnboundNameError):
+        return False
+
+
+def _dims(trace: Trace, index: int) -> str:
+    declared = trace.tensors[index].declared
+    return " | ".join(shape.dims for shape in declared.shapes) if declared else ""
