@@ -2,112 +2,97 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.cells import cell_len
 
 from shapetrace.report import wording
 from shapetrace.report.columns import columns, fitting
 from shapetrace.report.document import table_lines
+from shapetrace.report.grid import GAP, Pen, Track, wrap
 from shapetrace.report.reporter import Canvas, Reporter
 from shapetrace.report.words import word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rich.console import RenderableType
+    from collections.abc import Iterable, Iterator
 
     from shapetrace.report.columns import Column
     from shapetrace.report.document import Line, Report
 
-_UNLIMITED = 1_000_000
 _STYLES = {"named shape": "cyan", "FLOPs": "green", "meaning": "dim", "dtype": "dim"}
 _RIGHT = {"bytes", "FLOPs"}
 
 
 def render(report: Report, canvas: Canvas) -> str:
     """The report as text, fitted to the canvas; every number of it is in the JSON too."""
-    parts: list[RenderableType] = [*_texts(wording.heading(report), "bold")]
-    parts += [*_body(report, canvas), Text(""), _sums(report, canvas)]
-    parts += _texts(wording.remarks(report), "bold")
-    parts += _texts(wording.alarms(report), "bold red")
-    return _drawn(parts, canvas)
+    pen = Pen(canvas.color)
+    lines = [*_texts(wording.heading(report), "bold", pen, canvas)]
+    lines += [*_body(report, pen, canvas), "", *_sums(report, pen, canvas)]
+    lines += _texts(wording.remarks(report), "bold", pen, canvas)
+    lines += _texts(wording.alarms(report), "alarm", pen, canvas)
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _drawn(parts: list[RenderableType], canvas: Canvas) -> str:
-    file = io.StringIO()
-    console = Console(
-        file=file,
-        width=canvas.width or _UNLIMITED,
-        color_system="standard" if canvas.color else None,
-        force_terminal=canvas.color,
-        no_color=not canvas.color,
-        highlight=False,
-        legacy_windows=False,
-        _environ={},
-    )
-    for part in parts:
-        console.print(part, overflow="fold")
-    return "".join(line.rstrip() + "\n" for line in file.getvalue().splitlines())
+def _texts(lines: Iterable[tuple[str, str]], style: str, pen: Pen, canvas: Canvas) -> Iterator[str]:
+    for label, text in lines:
+        whole = " ".join(f"{label}: {text}".splitlines())
+        first, *rest = wrap(whole, canvas.width)
+        yield pen.paint(first[: len(label)], style) + first[len(label) :]
+        yield from rest
 
 
-def _texts(lines: Iterable[tuple[str, str]], style: str) -> list[RenderableType]:
-    return [Text.assemble((label, style), f": {text}") for label, text in lines]
-
-
-def _body(report: Report, canvas: Canvas) -> list[RenderableType]:
+def _body(report: Report, pen: Pen, canvas: Canvas) -> Iterator[str]:
     lines = table_lines(report)
     if not lines:
-        return [Text(word("nothing was recorded", report.language))]
+        yield word("nothing was recorded", report.language)
+        return
     kept, gone = fitting(columns(report, lines), canvas.width)
-    parts: list[RenderableType] = [_table(kept, lines, canvas)]
+    yield from _table(kept, lines, pen, canvas)
     if gone:
         names = ", ".join(column.heading for column in gone)
-        parts.append(Text(f"{word('columns not shown at this width', report.language)}: {names}"))
-    return parts
+        said = word("columns not shown at this width", report.language)
+        yield from wrap(f"{said}: {names}", canvas.width)
 
 
-def _plain_table(canvas: Canvas, *, show_header: bool) -> Table:
-    frame = box.SIMPLE_HEAD if canvas.unicode else box.ASCII2
-    return Table(
-        box=frame if show_header else None,
-        show_header=show_header,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-    )
-
-
-def _table(kept: list[Column], lines: list[Line], canvas: Canvas) -> Table:
-    table = _plain_table(canvas, show_header=True)
-    for column in kept:
-        table.add_column(
-            column.heading,
-            style=_STYLES.get(column.key, ""),
-            justify="right" if column.key in _RIGHT else "left",
-            no_wrap=column.key in _RIGHT,
-            overflow="fold",
-            min_width=None if column.key == "meaning" else min(column.width, 12),
-        )
+def _table(kept: list[Column], lines: list[Line], pen: Pen, canvas: Canvas) -> Iterator[str]:
+    tracks = [
+        Track(width, column.key in _RIGHT, _STYLES.get(column.key, ""))
+        for width, column in zip(_widths(kept, canvas.width), kept, strict=True)
+    ]
+    rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" if canvas.unicode else "-"
+    yield from pen.row(tracks, [column.heading for column in kept], "bold")
+    yield rule * (sum(track.width + GAP for track in tracks) - GAP)
     for place, line in enumerate(lines):
-        cells = [Text(column.cells[place]) for column in kept]
-        table.add_row(*cells, style="bold" if line.is_call else "")
-    return table
+        style = "bold" if line.is_call else ""
+        yield from pen.row(tracks, [column.cells[place] for column in kept], style)
 
 
-def _sums(report: Report, canvas: Canvas) -> Table:
-    table = _plain_table(canvas, show_header=False)
-    table.add_column(style="bold")
-    for _ in range(3):
-        table.add_column(justify="right", overflow="fold")
-    for entry in wording.sums(report):
-        label = Text(f"  {entry.label}", style="not bold") if entry.is_part else Text(entry.label)
-        table.add_row(label, entry.value, entry.nbytes, entry.share)
-    return table
+def _widths(kept: list[Column], width: int | None) -> list[int]:
+    """Each column's cells; the last one, or on a very narrow screen each, takes what is left."""
+    natural = [column.width for column in kept]
+    if width is None:
+        return natural
+    last = width - sum(natural[:-1]) - GAP * (len(natural) - 1)
+    if last > 0:
+        return [*natural[:-1], min(natural[-1], last)]
+    share = max(1, (width + GAP) // len(natural) - GAP)
+    return [min(share, own) for own in natural]
+
+
+def _sums(report: Report, pen: Pen, canvas: Canvas) -> Iterator[str]:
+    entries = wording.sums(report)
+    labels = [f"  {entry.label}" if entry.is_part else entry.label for entry in entries]
+    texts = [
+        [label, entry.value, entry.nbytes, entry.share]
+        for label, entry in zip(labels, entries, strict=True)
+    ]
+    widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
+    if canvas.width is not None:
+        left = canvas.width - sum(widths[1:]) - GAP * (len(widths) - 1)
+        widths[0] = max(1, min(widths[0], left))
+    tracks = [Track(width, right=place > 0) for place, width in enumerate(widths)]
+    for entry, row in zip(entries, texts, strict=True):
+        yield from pen.row(tracks, row, "" if entry.is_part else "bold")
 
 
 TABLE = Reporter("table", (".txt",), folds=True, render=render)
