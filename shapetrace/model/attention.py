@@ -13,43 +13,51 @@ from torch.nn.functional import linear
 
 from shapetrace.model import explicit, fused
 from shapetrace.model.config import ModelConfig
+from shapetrace.model.parameters import bias, matrix
 
 Attend = Callable[..., Float[Tensor, "B h n d_k"]]
 
 
-class HeadMixer(nn.Linear):
+class HeadMixer(nn.Module):
     """Concatenates the heads and mixes them: W_O."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.wo = matrix(config.d_model, config.h * config.d_k)
+        self.bo = bias(config.d_model, wanted=config.biases == "all")
 
     def forward(self, head_output: Float[Tensor, "B h n d_k"]) -> Float[Tensor, "B n d_model"]:
         """The heads side by side, times W_O."""
         B, h, n, d_k = head_output.shape
         concat: Float[Tensor, "B n d_model"] = head_output.transpose(1, 2).reshape(B, n, h * d_k)
-        return linear(concat, self.weight, self.bias)
+        return linear(concat, self.wo, self.bo)
 
 
-class FreeHeadMixer(nn.Linear):
+class FreeHeadMixer(HeadMixer):
     """`HeadMixer` where h * d_k is not d_model."""
 
     def forward(self, head_output: Float[Tensor, "B h n d_k"]) -> Float[Tensor, "B n d_model"]:
         """The heads side by side, times W_O."""
         B, h, n, d_k = head_output.shape
         concat: Float[Tensor, "B n h*d_k"] = head_output.transpose(1, 2).reshape(B, n, h * d_k)
-        return linear(concat, self.weight, self.bias)
+        return linear(concat, self.wo, self.bo)
 
 
 class Attention(nn.Module):
-    """The projections that all four layers have: wq, wk, wv, wo."""
+    """What all four layers learn: W_Q, W_K, W_V with their biases, and W_O."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        h, h_kv, d_k, d_model = config.h, config.h_kv, config.d_k, config.d_model
-        bias = config.biases != "none"
-        self.wq = nn.Linear(d_model, h * d_k, bias=bias)
-        self.wk = nn.Linear(d_model, h_kv * d_k, bias=bias)
-        self.wv = nn.Linear(d_model, h_kv * d_k, bias=bias)
-        mixer = HeadMixer if h * d_k == d_model else FreeHeadMixer
-        self.wo = mixer(h * d_k, d_model, bias=config.biases == "all")
-        self.h, self.h_kv, self.d_k = h, h_kv, d_k
+        d_model, d_k, biased = config.d_model, config.d_k, config.biases != "none"
+        self.wq = matrix(config.h * d_k, d_model)
+        self.wk = matrix(config.h_kv * d_k, d_model)
+        self.wv = matrix(config.h_kv * d_k, d_model)
+        self.bq = bias(config.h * d_k, wanted=biased)
+        self.bk = bias(config.h_kv * d_k, wanted=biased)
+        self.bv = bias(config.h_kv * d_k, wanted=biased)
+        fits = config.h * d_k == d_model
+        self.output = HeadMixer(config) if fits else FreeHeadMixer(config)
+        self.h, self.h_kv, self.d_k = config.h, config.h_kv, d_k
         self.dropout = config.dropout
 
 
@@ -81,9 +89,15 @@ class SelfAttention(Attention):
             rotation: Cosines and sines of the rotary positions.
         """
         B, n, _ = x.shape
-        q: Float[Tensor, "B h n d_k"] = self.wq(x).view(B, n, self.h, self.d_k).transpose(1, 2)
-        k: Float[Tensor, "B h n d_k"] = self.wk(x).view(B, n, self.h, self.d_k).transpose(1, 2)
-        v: Float[Tensor, "B h n d_k"] = self.wv(x).view(B, n, self.h, self.d_k).transpose(1, 2)
+        q: Float[Tensor, "B h n d_k"] = (
+            linear(x, self.wq, self.bq).view(B, n, self.h, self.d_k).transpose(1, 2)
+        )
+        k: Float[Tensor, "B h n d_k"] = (
+            linear(x, self.wk, self.bk).view(B, n, self.h, self.d_k).transpose(1, 2)
+        )
+        v: Float[Tensor, "B h n d_k"] = (
+            linear(x, self.wv, self.bv).view(B, n, self.h, self.d_k).transpose(1, 2)
+        )
         if rotation is not None:
             cosines: Float[Tensor, "n d_k"] = rotation[0]
             sines: Float[Tensor, "n d_k"] = rotation[1]
@@ -92,7 +106,7 @@ class SelfAttention(Attention):
         head_output: Float[Tensor, "B h n d_k"] = self.attend(
             q, k, v, visible, self.dropout if self.training else 0.0
         )
-        output: Float[Tensor, "B n d_model"] = self.wo(head_output)
+        output: Float[Tensor, "B n d_model"] = self.output(head_output)
         return output
 
 
@@ -124,9 +138,15 @@ class GroupedSelfAttention(Attention):
             rotation: Cosines and sines of the rotary positions.
         """
         B, n, _ = x.shape
-        q: Float[Tensor, "B h n d_k"] = self.wq(x).view(B, n, self.h, self.d_k).transpose(1, 2)
-        k: Float[Tensor, "B h_kv n d_k"] = self.wk(x).view(B, n, -1, self.d_k).transpose(1, 2)
-        v: Float[Tensor, "B h_kv n d_k"] = self.wv(x).view(B, n, -1, self.d_k).transpose(1, 2)
+        q: Float[Tensor, "B h n d_k"] = (
+            linear(x, self.wq, self.bq).view(B, n, self.h, self.d_k).transpose(1, 2)
+        )
+        k: Float[Tensor, "B h_kv n d_k"] = (
+            linear(x, self.wk, self.bk).view(B, n, self.h_kv, self.d_k).transpose(1, 2)
+        )
+        v: Float[Tensor, "B h_kv n d_k"] = (
+            linear(x, self.wv, self.bv).view(B, n, self.h_kv, self.d_k).transpose(1, 2)
+        )
         if rotation is not None:
             cosines: Float[Tensor, "n d_k"] = rotation[0]
             sines: Float[Tensor, "n d_k"] = rotation[1]
@@ -135,7 +155,7 @@ class GroupedSelfAttention(Attention):
         head_output: Float[Tensor, "B h n d_k"] = self.attend(
             q, k, v, visible, self.dropout if self.training else 0.0
         )
-        output: Float[Tensor, "B n d_model"] = self.wo(head_output)
+        output: Float[Tensor, "B n d_model"] = self.output(head_output)
         return output
 
 
@@ -164,13 +184,19 @@ class CrossAttention(Attention):
         """
         B, n, _ = x.shape
         m = memory.shape[1]
-        q: Float[Tensor, "B h n d_k"] = self.wq(x).view(B, n, self.h, self.d_k).transpose(1, 2)
-        k: Float[Tensor, "B h m d_k"] = self.wk(memory).view(B, m, -1, self.d_k).transpose(1, 2)
-        v: Float[Tensor, "B h m d_k"] = self.wv(memory).view(B, m, -1, self.d_k).transpose(1, 2)
+        q: Float[Tensor, "B h n d_k"] = (
+            linear(x, self.wq, self.bq).view(B, n, self.h, self.d_k).transpose(1, 2)
+        )
+        k: Float[Tensor, "B h m d_k"] = (
+            linear(memory, self.wk, self.bk).view(B, m, self.h_kv, self.d_k).transpose(1, 2)
+        )
+        v: Float[Tensor, "B h m d_k"] = (
+            linear(memory, self.wv, self.bv).view(B, m, self.h_kv, self.d_k).transpose(1, 2)
+        )
         head_output: Float[Tensor, "B h n d_k"] = self.attend(
             q, k, v, visible, self.dropout if self.training else 0.0
         )
-        output: Float[Tensor, "B n d_model"] = self.wo(head_output)
+        output: Float[Tensor, "B n d_model"] = self.output(head_output)
         return output
 
 
@@ -199,13 +225,19 @@ class GroupedCrossAttention(Attention):
         """
         B, n, _ = x.shape
         m = memory.shape[1]
-        q: Float[Tensor, "B h n d_k"] = self.wq(x).view(B, n, self.h, self.d_k).transpose(1, 2)
-        k: Float[Tensor, "B h_kv m d_k"] = self.wk(memory).view(B, m, -1, self.d_k).transpose(1, 2)
-        v: Float[Tensor, "B h_kv m d_k"] = self.wv(memory).view(B, m, -1, self.d_k).transpose(1, 2)
+        q: Float[Tensor, "B h n d_k"] = (
+            linear(x, self.wq, self.bq).view(B, n, self.h, self.d_k).transpose(1, 2)
+        )
+        k: Float[Tensor, "B h_kv m d_k"] = (
+            linear(memory, self.wk, self.bk).view(B, m, self.h_kv, self.d_k).transpose(1, 2)
+        )
+        v: Float[Tensor, "B h_kv m d_k"] = (
+            linear(memory, self.wv, self.bv).view(B, m, self.h_kv, self.d_k).transpose(1, 2)
+        )
         head_output: Float[Tensor, "B h n d_k"] = self.attend(
             q, k, v, visible, self.dropout if self.training else 0.0
         )
-        output: Float[Tensor, "B n d_model"] = self.wo(head_output)
+        output: Float[Tensor, "B n d_model"] = self.output(head_output)
         return output
 
 

@@ -1,10 +1,11 @@
 """The decoder: every token sees the left side, and the next one is guessed (GPT-2, Llama)."""
 
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from shapetrace.model.blocks import block
 from shapetrace.model.config import ModelConfig
+from shapetrace.model.heads import LanguageHead
 from shapetrace.model.stack import Stack
 from shapetrace.model.visibility import left_side
 
@@ -15,7 +16,7 @@ class Decoder(Stack):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
         self.blocks.extend(block(config, causal=True) for _ in range(config.layers))
-        self.head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.head = LanguageHead(config)
         self.explicit = config.attention == "explicit"
         self.tie()
 

@@ -5,10 +5,24 @@ import math
 from jaxtyping import Float, Int
 from torch import Tensor, nn, zeros_like
 from torch.nn.functional import dropout
+from torch.nn.functional import embedding as lookup
 
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.norm import norm
+from shapetrace.model.parameters import matrix
 from shapetrace.model.positions import added_positions
+
+
+class Rows(nn.Module):
+    """A learned row per id."""
+
+    def __init__(self, count: int, d_model: int) -> None:
+        super().__init__()
+        self.weight = matrix(count, d_model)
+
+    def forward(self, ids: Int[Tensor, "B n"]) -> Float[Tensor, "B n d_model"]:
+        """The row of each id."""
+        return lookup(ids, self.weight)
 
 
 class Embedding(nn.Module):
@@ -16,7 +30,7 @@ class Embedding(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.token = nn.Embedding(config.vocab_size, config.d_model)
+        self.token = Rows(config.vocab_size, config.d_model)
         self.position = added_positions(config)
         self.norm = norm(config) if config.embedding_norm else None
         self.scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
@@ -41,7 +55,7 @@ class SegmentEmbedding(Embedding):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        self.token_type = nn.Embedding(config.token_types, config.d_model)
+        self.token_type = Rows(config.token_types, config.d_model)
 
     def forward(
         self,

@@ -1,11 +1,12 @@
 """The original Transformer: an encoder reads one text, a decoder writes another."""
 
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from shapetrace.model.blocks import cross_block
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.encoder import Encoder
+from shapetrace.model.heads import LanguageHead
 from shapetrace.model.stack import Stack, Transformer
 from shapetrace.model.visibility import across, left_side
 
@@ -56,7 +57,7 @@ class EncoderDecoder(Transformer):
         super().__init__(config)
         self.encoder = Encoder(config)
         self.decoder = CrossDecoder(config)
-        self.head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.head = LanguageHead(config)
         self.tie()
 
     def tie(self) -> None:

@@ -5,9 +5,10 @@ from functools import partial
 
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import dropout, gelu, relu, silu
+from torch.nn.functional import dropout, gelu, linear, relu, silu
 
 from shapetrace.model.config import ModelConfig
+from shapetrace.model.parameters import bias, matrix
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": relu,
@@ -22,19 +23,20 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        bias = config.biases == "all"
-        self.w_up = nn.Linear(config.d_model, config.d_ff, bias=bias)
-        self.w_down = nn.Linear(config.d_ff, config.d_model, bias=bias)
+        biased = config.biases == "all"
+        self.w_up = matrix(config.d_ff, config.d_model)
+        self.b_up = bias(config.d_ff, wanted=biased)
+        self.w_down = matrix(config.d_model, config.d_ff)
+        self.b_down = bias(config.d_model, wanted=biased)
         self.activation = ACTIVATIONS[config.activation]
         self.dropout = config.dropout
 
     def forward(self, x: Float[Tensor, "B n d_model"]) -> Float[Tensor, "B n d_model"]:
         """Each token through the two layers."""
-        ffn_hidden: Float[Tensor, "B n d_ff"] = self.activation(self.w_up(x))
+        ffn_hidden: Float[Tensor, "B n d_ff"] = self.activation(linear(x, self.w_up, self.b_up))
         if self.training and self.dropout:
             ffn_hidden = dropout(ffn_hidden, self.dropout)
-        output: Float[Tensor, "B n d_model"] = self.w_down(ffn_hidden)
-        return output
+        return linear(ffn_hidden, self.w_down, self.b_down)
 
 
 class GatedFeedForward(nn.Module):
@@ -42,21 +44,23 @@ class GatedFeedForward(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        bias = config.biases == "all"
-        self.w_gate = nn.Linear(config.d_model, config.d_ff, bias=bias)
-        self.w_up = nn.Linear(config.d_model, config.d_ff, bias=bias)
-        self.w_down = nn.Linear(config.d_ff, config.d_model, bias=bias)
+        biased = config.biases == "all"
+        self.w_gate = matrix(config.d_ff, config.d_model)
+        self.b_gate = bias(config.d_ff, wanted=biased)
+        self.w_up = matrix(config.d_ff, config.d_model)
+        self.b_up = bias(config.d_ff, wanted=biased)
+        self.w_down = matrix(config.d_model, config.d_ff)
+        self.b_down = bias(config.d_model, wanted=biased)
         self.activation = ACTIVATIONS[config.activation]
         self.dropout = config.dropout
 
     def forward(self, x: Float[Tensor, "B n d_model"]) -> Float[Tensor, "B n d_model"]:
         """Each token through the gate and the two layers."""
-        gate: Float[Tensor, "B n d_ff"] = self.activation(self.w_gate(x))
-        ffn_hidden: Float[Tensor, "B n d_ff"] = gate * self.w_up(x)
+        gate: Float[Tensor, "B n d_ff"] = self.activation(linear(x, self.w_gate, self.b_gate))
+        ffn_hidden: Float[Tensor, "B n d_ff"] = gate * linear(x, self.w_up, self.b_up)
         if self.training and self.dropout:
             ffn_hidden = dropout(ffn_hidden, self.dropout)
-        output: Float[Tensor, "B n d_model"] = self.w_down(ffn_hidden)
-        return output
+        return linear(ffn_hidden, self.w_down, self.b_down)
 
 
 def feedforward(config: ModelConfig) -> nn.Module:

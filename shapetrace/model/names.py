@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shapetrace.model.errors import ModelError
 
@@ -17,7 +17,7 @@ class Source:
     """A tensor in a file, and what to do with it.
 
     Attributes:
-        name: Its name; for a module, without ``.weight`` or ``.bias``.
+        name: Its name.
         transposed: Whether the file keeps matrices as [in, out] (GPT-2's Conv1D).
         part: Which third of the output axis it is; None for all of it.
     """
@@ -33,13 +33,13 @@ class Names:
 
     Attributes:
         prefix: What the file's names may begin with, or not.
-        modules: Our module to its source; ``{i}`` is the number of the block.
+        parameters: Our parameter to its source; ``{i}`` is the number of the block.
         ignored: Patterns of names that hold no parameter of ours: fixed buffers, copies of
             tied matrices, heads that we do not have.
     """
 
     prefix: str
-    modules: Mapping[str, Source | str]
+    parameters: Mapping[str, Source | str]
     ignored: tuple[str, ...] = field(default=())
 
     def source(self, parameter: str) -> Source:
@@ -48,17 +48,15 @@ class Names:
         Raises:
             ModelError: The family has no such parameter.
         """
-        module, _, leaf = parameter.rpartition(".")
-        number = re.search(r"\.(\d+)\.", module)
+        number = re.search(r"\.(\d+)\.", parameter)
         i = number.group(1) if number else ""
-        key = module.replace(f".{i}.", ".{i}.", 1) if number else module
-        for known in (f"{key}.{leaf}", key):
-            if known in self.modules:
-                source = self.modules[known]
-                source = Source(source) if isinstance(source, str) else source
-                name = source.name.replace("{i}", i) + ("" if known != key else f".{leaf}")
-                return Source(name, source.transposed and leaf == "weight", source.part)
-        raise ModelError(f"this family of models has no place for parameter {parameter!r}")
+        known = parameter.replace(f".{i}.", ".{i}.", 1) if number else parameter
+        if known not in self.parameters:
+            raise ModelError(f"this family of models has no place for parameter {parameter!r}")
+        source = self.parameters[known]
+        if isinstance(source, str):
+            source = Source(source)
+        return replace(source, name=source.name.replace("{i}", i))
 
     def ignores(self, name: str) -> bool:
         """Whether a tensor in the file, named without prefix, holds nothing of ours."""
@@ -84,22 +82,30 @@ def _modern(name: str) -> str:
     )
 
 
-_C_ATTN = "h.{i}.attn.c_attn"
 GPT2 = Names(
     prefix="transformer.",
-    modules={
-        "embedding.token": "wte",
-        "embedding.position": "wpe",
-        "blocks.{i}.attention_norm": "h.{i}.ln_1",
-        "blocks.{i}.attention.wq": Source(_C_ATTN, transposed=True, part=0),
-        "blocks.{i}.attention.wk": Source(_C_ATTN, transposed=True, part=1),
-        "blocks.{i}.attention.wv": Source(_C_ATTN, transposed=True, part=2),
-        "blocks.{i}.attention.wo": Source("h.{i}.attn.c_proj", transposed=True),
-        "blocks.{i}.feedforward_norm": "h.{i}.ln_2",
-        "blocks.{i}.feedforward.w_up": Source("h.{i}.mlp.c_fc", transposed=True),
-        "blocks.{i}.feedforward.w_down": Source("h.{i}.mlp.c_proj", transposed=True),
-        "final_norm": "ln_f",
-        "head": "lm_head",
+    parameters={
+        "embedding.token.weight": "wte.weight",
+        "embedding.position.weight": "wpe.weight",
+        "blocks.{i}.attention_norm.weight": "h.{i}.ln_1.weight",
+        "blocks.{i}.attention_norm.bias": "h.{i}.ln_1.bias",
+        "blocks.{i}.attention.wq": Source("h.{i}.attn.c_attn.weight", transposed=True, part=0),
+        "blocks.{i}.attention.bq": Source("h.{i}.attn.c_attn.bias", part=0),
+        "blocks.{i}.attention.wk": Source("h.{i}.attn.c_attn.weight", transposed=True, part=1),
+        "blocks.{i}.attention.bk": Source("h.{i}.attn.c_attn.bias", part=1),
+        "blocks.{i}.attention.wv": Source("h.{i}.attn.c_attn.weight", transposed=True, part=2),
+        "blocks.{i}.attention.bv": Source("h.{i}.attn.c_attn.bias", part=2),
+        "blocks.{i}.attention.output.wo": Source("h.{i}.attn.c_proj.weight", transposed=True),
+        "blocks.{i}.attention.output.bo": "h.{i}.attn.c_proj.bias",
+        "blocks.{i}.feedforward_norm.weight": "h.{i}.ln_2.weight",
+        "blocks.{i}.feedforward_norm.bias": "h.{i}.ln_2.bias",
+        "blocks.{i}.feedforward.w_up": Source("h.{i}.mlp.c_fc.weight", transposed=True),
+        "blocks.{i}.feedforward.b_up": "h.{i}.mlp.c_fc.bias",
+        "blocks.{i}.feedforward.w_down": Source("h.{i}.mlp.c_proj.weight", transposed=True),
+        "blocks.{i}.feedforward.b_down": "h.{i}.mlp.c_proj.bias",
+        "final_norm.weight": "ln_f.weight",
+        "final_norm.bias": "ln_f.bias",
+        "head.weight": "lm_head.weight",
     },
     # The causal mask and its fill value, which old files keep as buffers.
     ignored=(r"h\.\d+\.attn\.bias", r"h\.\d+\.attn\.masked_bias"),
@@ -107,19 +113,22 @@ GPT2 = Names(
 
 LLAMA = Names(
     prefix="model.",
-    modules={
-        "embedding.token": "embed_tokens",
-        "blocks.{i}.attention_norm": "layers.{i}.input_layernorm",
-        "blocks.{i}.attention.wq": "layers.{i}.self_attn.q_proj",
-        "blocks.{i}.attention.wk": "layers.{i}.self_attn.k_proj",
-        "blocks.{i}.attention.wv": "layers.{i}.self_attn.v_proj",
-        "blocks.{i}.attention.wo": "layers.{i}.self_attn.o_proj",
-        "blocks.{i}.feedforward_norm": "layers.{i}.post_attention_layernorm",
-        "blocks.{i}.feedforward.w_gate": "layers.{i}.mlp.gate_proj",
-        "blocks.{i}.feedforward.w_up": "layers.{i}.mlp.up_proj",
-        "blocks.{i}.feedforward.w_down": "layers.{i}.mlp.down_proj",
-        "final_norm": "norm",
-        "head": "lm_head",
+    parameters={
+        "embedding.token.weight": "embed_tokens.weight",
+        "blocks.{i}.attention_norm.weight": "layers.{i}.input_layernorm.weight",
+        "blocks.{i}.attention.wq": "layers.{i}.self_attn.q_proj.weight",
+        "blocks.{i}.attention.bq": "layers.{i}.self_attn.q_proj.bias",
+        "blocks.{i}.attention.wk": "layers.{i}.self_attn.k_proj.weight",
+        "blocks.{i}.attention.bk": "layers.{i}.self_attn.k_proj.bias",
+        "blocks.{i}.attention.wv": "layers.{i}.self_attn.v_proj.weight",
+        "blocks.{i}.attention.bv": "layers.{i}.self_attn.v_proj.bias",
+        "blocks.{i}.attention.output.wo": "layers.{i}.self_attn.o_proj.weight",
+        "blocks.{i}.feedforward_norm.weight": "layers.{i}.post_attention_layernorm.weight",
+        "blocks.{i}.feedforward.w_gate": "layers.{i}.mlp.gate_proj.weight",
+        "blocks.{i}.feedforward.w_up": "layers.{i}.mlp.up_proj.weight",
+        "blocks.{i}.feedforward.w_down": "layers.{i}.mlp.down_proj.weight",
+        "final_norm.weight": "norm.weight",
+        "head.weight": "lm_head.weight",
     },
     # Rotary frequencies, which old files keep as buffers.
     ignored=(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq", r"rotary_emb\.inv_freq"),
@@ -127,22 +136,34 @@ LLAMA = Names(
 
 BERT = Names(
     prefix="bert.",
-    modules={
-        "embedding.token": "embeddings.word_embeddings",
-        "embedding.position": "embeddings.position_embeddings",
-        "embedding.token_type": "embeddings.token_type_embeddings",
-        "embedding.norm": "embeddings.LayerNorm",
-        "blocks.{i}.attention.wq": "encoder.layer.{i}.attention.self.query",
-        "blocks.{i}.attention.wk": "encoder.layer.{i}.attention.self.key",
-        "blocks.{i}.attention.wv": "encoder.layer.{i}.attention.self.value",
-        "blocks.{i}.attention.wo": "encoder.layer.{i}.attention.output.dense",
-        "blocks.{i}.attention_norm": "encoder.layer.{i}.attention.output.LayerNorm",
-        "blocks.{i}.feedforward.w_up": "encoder.layer.{i}.intermediate.dense",
-        "blocks.{i}.feedforward.w_down": "encoder.layer.{i}.output.dense",
-        "blocks.{i}.feedforward_norm": "encoder.layer.{i}.output.LayerNorm",
-        "pooler.dense": "pooler.dense",
-        "head.dense": "cls.predictions.transform.dense",
-        "head.norm": "cls.predictions.transform.LayerNorm",
+    parameters={
+        "embedding.token.weight": "embeddings.word_embeddings.weight",
+        "embedding.position.weight": "embeddings.position_embeddings.weight",
+        "embedding.token_type.weight": "embeddings.token_type_embeddings.weight",
+        "embedding.norm.weight": "embeddings.LayerNorm.weight",
+        "embedding.norm.bias": "embeddings.LayerNorm.bias",
+        "blocks.{i}.attention.wq": "encoder.layer.{i}.attention.self.query.weight",
+        "blocks.{i}.attention.bq": "encoder.layer.{i}.attention.self.query.bias",
+        "blocks.{i}.attention.wk": "encoder.layer.{i}.attention.self.key.weight",
+        "blocks.{i}.attention.bk": "encoder.layer.{i}.attention.self.key.bias",
+        "blocks.{i}.attention.wv": "encoder.layer.{i}.attention.self.value.weight",
+        "blocks.{i}.attention.bv": "encoder.layer.{i}.attention.self.value.bias",
+        "blocks.{i}.attention.output.wo": "encoder.layer.{i}.attention.output.dense.weight",
+        "blocks.{i}.attention.output.bo": "encoder.layer.{i}.attention.output.dense.bias",
+        "blocks.{i}.attention_norm.weight": "encoder.layer.{i}.attention.output.LayerNorm.weight",
+        "blocks.{i}.attention_norm.bias": "encoder.layer.{i}.attention.output.LayerNorm.bias",
+        "blocks.{i}.feedforward.w_up": "encoder.layer.{i}.intermediate.dense.weight",
+        "blocks.{i}.feedforward.b_up": "encoder.layer.{i}.intermediate.dense.bias",
+        "blocks.{i}.feedforward.w_down": "encoder.layer.{i}.output.dense.weight",
+        "blocks.{i}.feedforward.b_down": "encoder.layer.{i}.output.dense.bias",
+        "blocks.{i}.feedforward_norm.weight": "encoder.layer.{i}.output.LayerNorm.weight",
+        "blocks.{i}.feedforward_norm.bias": "encoder.layer.{i}.output.LayerNorm.bias",
+        "pooler.w_dense": "pooler.dense.weight",
+        "pooler.b_dense": "pooler.dense.bias",
+        "head.w_dense": "cls.predictions.transform.dense.weight",
+        "head.b_dense": "cls.predictions.transform.dense.bias",
+        "head.norm.weight": "cls.predictions.transform.LayerNorm.weight",
+        "head.norm.bias": "cls.predictions.transform.LayerNorm.bias",
         "head.weight": "cls.predictions.decoder.weight",
         "head.bias": "cls.predictions.bias",
     },
@@ -163,5 +184,5 @@ NAMES: dict[str, Names] = {
     "mistral": LLAMA,
     "qwen2": LLAMA,
     "bert": BERT,
-    "shapetrace": OwnNames(prefix="", modules={}),
+    "shapetrace": OwnNames(prefix="", parameters={}),
 }

@@ -7,10 +7,11 @@ to load, or to lose when a model is made without memory (on the meta device).
 import math
 
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, arange, empty, nn, stack, tensor, where
+from torch import Tensor, arange, nn, stack, tensor, where
 
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.errors import ModelError
+from shapetrace.model.parameters import matrix
 
 
 class LearnedPositions(nn.Module):
@@ -18,7 +19,7 @@ class LearnedPositions(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.weight = nn.Parameter(empty(config.max_positions, config.d_model))
+        self.weight = matrix(config.max_positions, config.d_model)
 
     def forward(
         self, x: Float[Tensor, "B n d_model"], start: int = 0

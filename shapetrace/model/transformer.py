@@ -10,8 +10,7 @@ from shapetrace.model.config import ModelConfig
 from shapetrace.model.decoder import Decoder
 from shapetrace.model.encoder import Encoder, MaskedEncoder
 from shapetrace.model.encoder_decoder import EncoderDecoder
-from shapetrace.model.heads import MaskedLanguageHead
-from shapetrace.model.positions import LearnedPositions
+from shapetrace.model.norm import LayerNorm, RMSNorm
 from shapetrace.model.stack import Transformer
 
 __all__ = ["Decoder", "Encoder", "EncoderDecoder", "MaskedEncoder", "Transformer", "build", "frame"]
@@ -54,12 +53,11 @@ def _class_of(config: ModelConfig) -> type[Transformer]:
 @torch.no_grad()
 def initialize(model: Transformer) -> None:
     """Random weights: normal with `init_std`, biases zero, normalisations neutral."""
-    std = model.config.init_std
     for module in model.modules():
-        if isinstance(module, nn.LayerNorm | nn.RMSNorm):
-            module.reset_parameters()
-        elif isinstance(module, nn.Linear | nn.Embedding | LearnedPositions | MaskedLanguageHead):
-            nn.init.normal_(module.weight, std=std)
-            bias = getattr(module, "bias", None)
-            if bias is not None:
-                nn.init.zeros_(bias)
+        for parameter in module.parameters(recurse=False):
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, std=model.config.init_std)
+            else:
+                nn.init.zeros_(parameter)
+        if isinstance(module, LayerNorm | RMSNorm):
+            nn.init.ones_(module.weight)
