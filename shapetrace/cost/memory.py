@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shapetrace.trace.queries import peak_bytes
+
 if TYPE_CHECKING:
     from shapetrace.trace.records import ParameterRecord, StorageKind, Trace
 
@@ -26,18 +28,8 @@ class Peak:
 
 def peak(trace: Trace, kinds: tuple[StorageKind, ...] = ("activation",)) -> Peak:
     """The most bytes of storages of some kinds that were live at once."""
-    changes: dict[int, int] = {}
-    for storage in trace.storages:
-        if storage.kind in kinds:
-            changes[storage.born] = changes.get(storage.born, 0) + storage.nbytes
-            if storage.died is not None:
-                changes[storage.died] = changes.get(storage.died, 0) - storage.nbytes
-    live, most, when = 0, 0, 0
-    for at in sorted(changes):
-        live += changes[at]
-        if live > most:
-            most, when = live, at
-    return Peak(most, when, innermost_scope(trace, when) if most else None)
+    most = peak_bytes(trace, kinds)
+    return Peak(most.nbytes, most.at, innermost_scope(trace, most.at) if most.nbytes else None)
 
 
 def innermost_scope(trace: Trace, at: int) -> int | None:
