@@ -55,8 +55,9 @@ def check(
         else:
             after = _bind(trace, index, before)
             bound[record.scope] = after
-            found += run.check(trace, index, before, after)
-            found += agreement.check(trace, index)
+            if record.holds:
+                found += run.check(trace, index, before, after)
+                found += agreement.check(trace, index)
     return _folded(trace, found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shapetrace.check import check
 from shapetrace.cost import price, summarise
 from shapetrace.report.document import Report, build_rows
 from shapetrace.report.rows import Costs
@@ -26,4 +27,5 @@ def build_report(trace: Trace, level: Level, language: Language, *, folded: bool
     prices = price(trace)
     rows, tree = build_rows(trace, level, Costs(trace, prices), language)
     totals = summarise(trace, prices)
-    return Report(trace, level, folded, language, rows, tree, totals)
+    mismatches = tuple(mismatch.text for mismatch in check(trace))
+    return Report(trace, level, folded, language, rows, tree, totals, mismatches)

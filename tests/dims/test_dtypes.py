@@ -24,7 +24,7 @@ CLASSES = [
     "Int16",
     "Int32",
     "Int64",
-    "Float4e2m1fn",
+    "",
     "Float8e4m3fn",
     "Float8e4m3fnuz",
     "Float8e5m2",
