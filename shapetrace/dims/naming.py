@@ -75,8 +75,6 @@ def name_axis(
 
 def _fitting(samples: Samples) -> list[Term]:
     """Every expression found that holds at every point, the simplest first."""
-    if len(samples.curves) > _MOST_NAMES:
-        return []
     distinct = {term.text: term for term in candidates(samples)}
     fitting = [term for term in distinct.values() if holds(term.text, samples)]
     return sorted(fitting, key=lambda term: (term.cost, len(term.text), term.text))
@@ -103,12 +101,13 @@ def candidates(samples: Samples) -> Iterator[Term]:
     rest = samples.divided(powers)
     if not rest.curves:
         yield _monomial(powers, rest.base)
-    else:
+    elif len(rest.curves) <= _MOST_NAMES:
         for inner in (*_sums(rest), *_products(rest), *_shifted(rest)):
             yield _monomial(powers, Fraction(1), inner)
-    if rest.base.denominator != 1:
+    if rest.base.denominator != 1 and len(samples.curves) <= _MOST_NAMES:
         yield from _products(samples)
-        yield from _sums(samples)
+        if rest.curves:
+            yield from _sums(samples)
     yield from _quotients(samples)
 
 

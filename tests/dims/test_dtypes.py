@@ -24,7 +24,6 @@ CLASSES = [
     "Int16",
     "Int32",
     "Int64",
-    "",
     "Float8e4m3fn",
     "Float8e4m3fnuz",
     "Float8e5m2",

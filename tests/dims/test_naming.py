@@ -195,3 +195,8 @@ def test_whatever_is_claimed_holds_at_every_point(base, probes, primes):
         for name, curve in probes.items():
             for factor, measured in curve.items():
                 assert evaluate(found.dim.name, {**sizes, name: sizes[name] * factor}) == measured
+
+
+def test_a_product_of_many_names():
+    sizes = dict(zip("abcdefg", [2, 3, 5, 7, 11, 13, 17], strict=True))
+    assert probed("*".join(sizes), sizes).dim.name == "a*b*c*d*e*f*g"
