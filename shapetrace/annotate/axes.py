@@ -1,0 +1,177 @@
+"""One function's axes named: the least general axis strings that hold in every call.
+
+An axis is seen in some calls, each time with a size and perhaps a name. `AxisNames` gives
+each axis of a signature, in order, a string: the name that all calls agree on; a name of
+its own where they differ, the same one for axes that agree with each other in every call;
+an expression where jaxtyping can evaluate it; a number where it is all that is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shapetrace.dims.expressions import ExpressionError, UnboundNameError, evaluate, names_in
+
+Occurrence = tuple[str | None, int]
+Column = Mapping[int, Sequence[Occurrence]]
+"""By number of the call: each name and size that the axis had in it."""
+ANONYMOUS = "_"
+_LONGEST = 24
+_WORDS = (("//", "_div_"), ("/", "_div_"), ("*", "_x_"), ("+", "_plus_"), ("-", "_minus_"))
+
+
+@dataclass(slots=True)
+class Slugs:
+    """Plain names for expressions; one table per file, so that equal means equal.
+
+    Attributes:
+        names: By expression.
+    """
+
+    names: dict[str, str] = field(default_factory=dict)
+
+    def of(self, expression: str) -> str:
+        """A name for an expression that can't stand as it is: ``n_plus_1`` for ``n+1``."""
+        if expression not in self.names:
+            self.names[expression] = self._new(expression)
+        return self.names[expression]
+
+    def _new(self, expression: str) -> str:
+        slug = expression
+        if not re.search(r"[(){}]", slug):
+            for operator, word in _WORDS:
+                slug = slug.replace(operator, word)
+            slug = _identifier(slug)
+            if len(slug) <= _LONGEST:
+                return slug
+        first = _identifier((re.findall(r"[A-Za-z]\w*", expression) or ["size"])[0])
+        taken = set(self.names.values())
+        return next(name for number in range(1, 10_000) if (name := f"{first}_{number}") not in taken)
+
+
+def _identifier(text: str) -> str:
+    """Text as an axis name; jaxtyping takes a leading underscore for "anything"."""
+    name = re.sub(r"\W+", "_", text).strip("_")
+    return name if name.isidentifier() else f"size_{name}" if name else "size"
+
+
+@dataclass(slots=True)
+class AxisNames:
+    """Names for the axes of one function, given out in the order of its signature."""
+
+    slugs: Slugs = field(default_factory=Slugs)
+    _bound: dict[str, dict[int, int]] = field(default_factory=dict)
+    _firm: set[str] = field(default_factory=set)
+    _fresh: dict[str, Column] = field(default_factory=dict)
+    _batches: dict[str, dict[int, tuple[int, ...]]] = field(default_factory=dict)
+
+    def name(self, column: Column, hint: str, *, firm: bool) -> str:
+        """The string for an axis.
+
+        Args:
+            column: What it was in each call.
+            hint: A name for an axis that nothing else names: ``x_0``.
+            firm: Whether every call of the function binds it, those not seen too: then later
+                axes may be expressions in it.
+        """
+        if any(len({size for _, size in seen}) > 1 for seen in column.values()):
+            return ANONYMOUS  # two sizes in one call: no name can stand for both
+        token = self._token(column, hint)
+        if token.isidentifier():
+            self._bind(token, column)
+            if firm:
+                self._firm.add(token)
+        return token
+
+    def _token(self, column: Column, hint: str) -> str:
+        names = list(dict.fromkeys(name for seen in column.values() for name, _ in seen))
+        sizes = {size for seen in column.values() for _, size in seen}
+        if names == [None]:
+            return str(sizes.pop()) if len(sizes) == 1 else self._own(column, _identifier(hint))
+        if len(names) == 1 and names[0] is not None:
+            return self._named(names[0], column)
+        return self._own(column, self._joined(column, names, hint))
+
+    def _named(self, name: str, column: Column) -> str:
+        plain = _identifier(name) if re.fullmatch(r"[\w.]+", name) else ""
+        if plain and self._fits(plain, column):
+            return plain
+        if not plain and self._evaluates(name, column):
+            return name
+        return self._own(column, plain or self.slugs.of(name))
+
+    def _evaluates(self, expression: str, column: Column) -> bool:
+        """Whether jaxtyping can evaluate an expression here, always, and finds it true."""
+        try:
+            if not set(names_in(expression)) <= self._firm:
+                return False
+            return all(
+                evaluate(expression, self._sizes(call)) == size
+                for call, seen in column.items()
+                for _, size in seen
+            )
+        except (ExpressionError, UnboundNameError):
+            return False
+
+    def _sizes(self, call: int) -> dict[str, int]:
+        return {name: sizes[call] for name, sizes in self._bound.items() if call in sizes}
+
+    def _joined(self, column: Column, names: Sequence[str | None], hint: str) -> str:
+        """A name for an axis that has several: ``h_or_h_kv``."""
+        numbers = sorted({s for seen in column.values() for n, s in seen if n is None})
+        words = [self.slugs.of(name) for name in names if name is not None]
+        words += [str(number) for number in numbers]
+        joined = "_or_".join(sorted(words, key=lambda word: (word.isdigit(), len(word), word)))
+        return _identifier(joined if len(words) == 2 else hint)  # noqa: PLR2004 - "a or b"
+
+    def _own(self, column: Column, base: str) -> str:
+        """A name of its own; the same for axes that are the same in every call."""
+        number = 1
+        while True:
+            name = base if number == 1 else f"{base}_{number}"
+            known = self._fresh.get(name)
+            if known is None and name not in self._bound:
+                self._fresh[name] = column
+                return name
+            if known is not None and _agree(known, column) and self._fits(name, column):
+                self._fresh[name] = {**known, **column}
+                return name
+            number += 1
+
+    def _fits(self, name: str, column: Column) -> bool:
+        bound = self._bound.get(name, {})
+        return all(
+            bound.get(call, size) == size for call, seen in column.items() for _, size in seen
+        )
+
+    def _bind(self, name: str, column: Column) -> None:
+        bound = self._bound.setdefault(name, {})
+        bound.update((call, seen[0][1]) for call, seen in column.items())
+
+    def variadic(self, shapes: Mapping[int, Sequence[tuple[int, ...]]], base: str) -> str:
+        """The string for a run of axes whose number differs: ``*batch``.
+
+        Args:
+            shapes: By number of the call: the run's sizes each time.
+            base: What to call it.
+        """
+        if any(len(set(seen)) > 1 for seen in shapes.values()):
+            return "..."
+        runs = {call: tuple(seen[0]) for call, seen in shapes.items()}
+        number = 1
+        while True:
+            name = base if number == 1 else f"{base}_{number}"
+            known = self._batches.get(name, {})
+            common = known.keys() & runs.keys()
+            if not known or (common and all(known[call] == runs[call] for call in common)):
+                self._batches[name] = {**known, **runs}
+                return f"*{name}"
+            number += 1
+
+
+def _agree(known: Column, column: Column) -> bool:
+    """Whether two axes are the same, by name and size, in every call that has both."""
+    common = known.keys() & column.keys()
+    return bool(common) and all(set(known[call]) == set(column[call]) for call in common)

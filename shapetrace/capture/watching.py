@@ -1,0 +1,64 @@
+"""One run of a model, for annotations: its trace without operators, and its structures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from shapetrace.capture.discover import Wanted, entered, joined, own_files
+from shapetrace.capture.proving import Call
+from shapetrace.capture.record import record
+from shapetrace.capture.structures import Observed, observing
+from shapetrace.errors import ShapetraceError
+from shapetrace.trace.records import Trace
+from shapetrace.trace.structure import Structures
+
+
+def entered_by(model: nn.Module, call: Call) -> Wanted:
+    """The functions that a call enters, and those beside them in the model's own files.
+
+    Raises:
+        ShapetraceError: If the model does not run.
+    """
+    try:
+        with entered() as found:
+            _run(model, call)
+    except Exception as error:
+        text = str(error).partition("\n")[0]
+        raise ShapetraceError(
+            f"the model does not run on these inputs: {type(error).__name__}: {text} "
+            "(`shapetrace trace` explains where)"
+        ) from error
+    return joined(found, own_files(model))
+
+
+def watched(
+    model: nn.Module, call: Call, wanted: Wanted, name: str, config: Mapping[str, Any]
+) -> tuple[Trace, Structures]:
+    """Run a model once.
+
+    Args:
+        model: The model.
+        call: Positional and keyword arguments.
+        wanted: The functions to look into.
+        name: What the model is called.
+        config: What it was made from.
+
+    Returns:
+        What was recorded, and what kind of value each parameter and return held.
+    """
+    observed = Observed()
+    recording = record(model, wanted=wanted, operators=False, target=name, config=config)
+    with recording, observing(wanted.keys(), observed):
+        _run(model, call)
+    return recording.trace, observed.structures
+
+
+def _run(model: nn.Module, call: Call) -> Any:
+    args, kwargs = call
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return model(*args, **kwargs)
