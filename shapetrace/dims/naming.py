@@ -106,7 +106,7 @@ def candidates(samples: Samples) -> Iterator[Term]:
             yield _monomial(powers, Fraction(1), inner)
     if rest.base.denominator != 1 and len(samples.curves) <= _MOST_NAMES:
         yield from _products(samples)
-        if rest.curves:
+        if rest.curves or len(samples.curves) == 1:
             yield from _sums(samples)
     yield from _quotients(samples)
 
