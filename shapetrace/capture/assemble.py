@@ -68,6 +68,8 @@ class Tables:
     tensors: list[TensorRecord] = field(default_factory=list)
     ops: list[OpRecord] = field(default_factory=list)
     storages: list[StorageRecord] = field(default_factory=list)
+    numbers: dict[int, int] = field(default_factory=dict)
+    """Numbers of storages by those of the blocks that were met while recording."""
 
 
 def assemble(
@@ -107,6 +109,7 @@ def assemble(
         )
         for old in reader.numbers
     ]
+    reader.tables.numbers = reader.numbers
     return _without_empty_scopes(reader.tables)
 
 
@@ -280,7 +283,7 @@ def _plain(value: Any) -> Value:
 
 def _best_name(names: Sequence[str], parent: str) -> str:
     """Of a shared module's names, the one under the module that calls it."""
-    prefix = parent.split("(")[0].rpartition(".")[0] if "(" in parent else parent
+    prefix = parent.partition("(")[0].rpartition(".")[0] if "(" in parent else parent
     for name in names:
         if prefix and name.startswith(prefix + "."):
             return name

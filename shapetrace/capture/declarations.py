@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jaxtyping
 import torch
 from jaxtyping import AbstractArray, jaxtyped
 
@@ -91,16 +90,8 @@ class Declarations:
         return self._evaluated[key]
 
 
-_DTYPES = (
-    tuple(
-        name
-        for name in jaxtyping.__all__
-        if isinstance(getattr(jaxtyping, name, None), type)
-        and issubclass(getattr(jaxtyping, name), jaxtyping.AbstractDtype)
-    )
-    if hasattr(jaxtyping, "__all__")
-    else ("Float", "Int", "Bool", "Shaped")
-)
+_DTYPES = ("Float", "Int", "UInt", "Integer", "Bool", "Complex", "Num", "Inexact", "Real", "Shaped")
+"""Names that show an annotation to be jaxtyping's even where it can't be evaluated."""
 
 
 def _arrays(annotation: Any) -> typing.Iterator[type[AbstractArray]]:
@@ -112,9 +103,7 @@ def _arrays(annotation: Any) -> typing.Iterator[type[AbstractArray]]:
             yield from _arrays(option)
     elif typing.get_origin(annotation) is typing.Annotated:
         yield from _arrays(typing.get_args(annotation)[0])
-    elif (
-        isinstance(annotation, typing.TypeAliasType) if hasattr(typing, "TypeAliasType") else False
-    ):
+    elif hasattr(annotation, "__value__"):  # a `type` statement
         yield from _arrays(annotation.__value__)
 
 

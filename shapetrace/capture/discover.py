@@ -19,7 +19,12 @@ Wanted = Mapping[str, frozenset[int] | None]
 """By source file, the first lines of functions; None for every function of the file."""
 
 _STDLIB = tuple(str(Path(sysconfig.get_paths()[name])) for name in ("stdlib", "platstdlib"))
-_UNTRACED = ("jaxtyping", "beartype", "numpy", "shapetrace/capture", "rich", "typer", "_pytest")
+_UNTRACED = frozenset(
+    "_pytest beartype filelock fsspec functorch huggingface_hub hypothesis jaxtyping mpmath networkx"
+    " numpy packaging pandas pluggy regex requests rich safetensors scipy sklearn sympy tokenizers"
+    " torchgen tqdm triton typer typing_extensions".split()
+)
+"""Packages whose functions hold no model's code."""
 
 
 def is_traced(file: str) -> bool:
@@ -28,12 +33,13 @@ def is_traced(file: str) -> bool:
     Of torch only the modules are of use (`nn.Linear.forward`); the rest of torch, the
     standard library and generated code are not entered.
     """
-    if not file.endswith(".py"):
+    if file.startswith("<") or not file.endswith(".py"):
         return "ipython-input" in file or "ipykernel" in file
     if is_internal(file):
         return "/torch/nn/modules/" in file and not file.endswith(("module.py", "container.py"))
     if "site-packages" in file or "dist-packages" in file:
-        return not any(f"/{name}/" in file for name in _UNTRACED)
+        package = file.rpartition("-packages/")[2].partition("/")[0].removesuffix(".py")
+        return package not in _UNTRACED and "shapetrace/capture/" not in file
     return not file.startswith(_STDLIB) and "shapetrace/capture/" not in file
 
 
@@ -85,19 +91,15 @@ def own_files(model: nn.Module | None) -> Wanted:
     """Every function of the files that hold the classes of a model's modules."""
     if model is None:
         return {}
-    forwards = {type(module).forward for module in model.modules()}
-    files = {_unwrapped(forward).__code__.co_filename for forward in forwards}
+    forwards = {_unwrapped(type(module).forward) for module in model.modules()}
+    files = {forward.__code__.co_filename for forward in forwards if forward is not None}
     return {file: None for file in files if is_traced(file)}
 
 
-def _unwrapped(function: Any) -> FunctionType:
+def _unwrapped(function: Any) -> FunctionType | None:
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
-    return function if isinstance(function, FunctionType) else _unwrapped_nothing
-
-
-def _unwrapped_nothing() -> None:
-    """Stands for a forward that is no Python function."""
+    return function if isinstance(function, FunctionType) else None
 
 
 def reachable(model: nn.Module | None) -> Wanted:

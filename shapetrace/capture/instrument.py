@@ -39,11 +39,21 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A `Site`, the number of its function, and its annotation as written or empty."""
+    """A `Site`, and what the source says of the value.
+
+    Attributes:
+        site: The place.
+        owner: Number of its function.
+        annotation: As written; empty when there is none.
+        inherited: Whether the annotation stands at an earlier binding of the same variable.
+            To a type checker it holds here too; people who rebind a name to another shape
+            mean otherwise, so one that does not hold is taken as not said.
+    """
 
     site: Site
     owner: int
     annotation: str = ""
+    inherited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +185,7 @@ class _Rewriter(ast.NodeTransformer):
         self.scope: list[str] = []
         self.in_function = False
         self.predeclared: dict[str, str] = {}
+        self.declared: dict[str, str] = {}
         self.returns = ""
         self.owner = -1
         self.skipped: list[str] = []
@@ -203,15 +214,16 @@ class _Rewriter(ast.NodeTransformer):
             return node
         if node.name.startswith("__") and node.name.endswith("__"):
             return node  # protocol methods run inside other machinery, torch's included
-        saved = self.in_function, self.predeclared, self.returns
+        saved = self.in_function, self.predeclared, self.declared, self.returns
         qualname = self._qualname(node.name)
         self.scope += [node.name, "<locals>"]
         self.in_function = True
         self.predeclared = dict(_predeclared(node.body))
+        self.declared = dict(self.predeclared)
         self.returns = _text(node.returns)
         self._rewrite_body(node, qualname)
         del self.scope[-2:]
-        self.in_function, self.predeclared, self.returns = saved
+        self.in_function, self.predeclared, self.declared, self.returns = saved
         return node
 
     def _qualname(self, name: str) -> str:
@@ -263,12 +275,13 @@ class _Rewriter(ast.NodeTransformer):
         line = getattr(at, "lineno", 0)
         function = ".".join(part for part in self.scope if part != "<locals>")
         site = Site(self.file, line, function, name, kind, self.internal)
-        declared = annotation or self._declared(name, kind)
-        REGISTRY.bindings.append(Binding(site, self.owner, declared))
+        earlier = self.declared.get(name, "") if kind == "local" and not annotation else ""
+        strict = name in self.predeclared
+        binding = Binding(site, self.owner, annotation or earlier, bool(earlier) and not strict)
+        REGISTRY.bindings.append(binding)
+        if annotation and kind != "return":
+            self.declared[name] = annotation
         return ast.Constant(len(REGISTRY.bindings) - 1)
-
-    def _declared(self, name: str, kind: RecordKind) -> str:
-        return self.predeclared.get(name, "") if kind == "local" else ""
 
     def _statement(self, value: ast.expr, at: ast.AST) -> ast.stmt:
         return _placed(ast.Expr(_placed(value, at)), at)

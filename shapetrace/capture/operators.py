@@ -14,7 +14,7 @@ from shapetrace.capture.events import FAILED_OP, OP, Event
 from shapetrace.capture.storages import Storages
 from shapetrace.cost import ATTRIBUTES
 
-_current_node = torch._C._current_autograd_node  # type: ignore[attr-defined] # noqa: SLF001
+_current_node = torch._C._current_autograd_node  # noqa: SLF001
 Shapes = tuple[tuple[int, ...] | None, ...]
 
 
@@ -99,7 +99,7 @@ class OperatorMode(TorchDispatchMode):
         met = len(storages.blocks)
         outputs: list[tuple[int, ...]] = []
         dtype = None
-        for tensor in (result,) if isinstance(result, torch.Tensor) else _tensors(result):
+        for tensor in _tensors(result):
             outputs.append(tensor.shape)
             dtype = dtype or tensor.dtype
             storages.index(tensor, "activation")
@@ -114,8 +114,8 @@ class OperatorMode(TorchDispatchMode):
 
     def pause(self) -> bool:
         """See no operators until `resume`; False when another mode lies on top of this one."""
-        size = torch._C._len_torch_dispatch_stack()  # type: ignore[attr-defined] # noqa: SLF001
-        if not size or torch._C._get_dispatch_stack_at(size - 1) is not self:  # type: ignore[attr-defined] # noqa: SLF001
+        size = torch._C._len_torch_dispatch_stack()  # noqa: SLF001
+        if not size or torch._C._get_dispatch_stack_at(size - 1) is not self:  # noqa: SLF001
             return False
         _pop_mode()
         return True

@@ -203,11 +203,11 @@ def _seems_shapeless(name: str) -> bool:
 
 def _pairs(base: Observation, seen: Observation) -> Iterator[tuple[Shape, Shape]]:
     """Shapes of the same record or parameter in two runs, where the rank is the same."""
-    for old, new in ((base.shapes, seen.shapes), (base.parameters, seen.parameters)):
-        for key, shape in old.items():
-            other = new.get(key)  # type: ignore[call-overload]
-            if other is not None and len(other) == len(shape):
-                yield shape, other
+    both = [(shape, seen.shapes.get(key)) for key, shape in base.shapes.items()]
+    both += [(shape, seen.parameters.get(path)) for path, shape in base.parameters.items()]
+    for old, new in both:
+        if new is not None and len(new) == len(old):
+            yield old, new
 
 
 def _parameter_shapes(model: nn.Module) -> dict[str, Shape]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import platform
 import threading
 import time
-import traceback
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from types import FunctionType, TracebackType
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import nn
 
 from shapetrace.capture.assemble import Tables, assemble, module_names
+from shapetrace.capture.blame import blame
 from shapetrace.capture.declarations import Declarations, verdicts
 from shapetrace.capture.discover import Wanted, reachable
 from shapetrace.capture.events import REPEAT
-from shapetrace.capture.instrument import REGISTRY, is_internal
+from shapetrace.capture.instrument import REGISTRY
 from shapetrace.capture.recorder import Recorder
 from shapetrace.capture.repeats import signatures, write_out
 from shapetrace.capture.swap import Swap, swap
@@ -71,7 +71,7 @@ class Recording:
         self._started = self._seconds = 0.0
         self._trace: Trace | None = None
 
-    def __enter__(self) -> Recording:
+    def __enter__(self) -> Self:
         """Start recording.
 
         Raises:
@@ -104,12 +104,20 @@ class Recording:
         try:
             if self._recorder.mode is not None:
                 self._recorder.mode.__exit__(None, None, None)
+            if error is not None:
+                self._failure = blame(error, self._recorder.events, self._block_of)
             self._recorder.close()
         finally:
             _undo(self._swap)
             _LOCK.release()
-        if error is not None:
-            self._failure = _failure(error, self._wanted, len(self._recorder.events))
+
+    def _block_of(self, tensor: torch.Tensor) -> int | None:
+        """The block of a tensor that the recording has met."""
+        try:
+            watch = self._recorder.storages.live.get(tensor.untyped_storage()._cdata)  # noqa: SLF001
+        except (NotImplementedError, RuntimeError):
+            return None
+        return None if watch is None else watch.block
 
     @property
     def trace(self) -> Trace:
@@ -144,7 +152,16 @@ class Recording:
             _declare(tables, self._namespaces)
         failure = self._failure
         if failure is not None:
-            failure = replace(failure, scope=_innermost_failed(tables))
+            failure = replace(
+                failure,
+                scope=_innermost_failed(tables),
+                operands=tuple(
+                    replace(operand, storage=tables.numbers.get(operand.storage))
+                    if operand.storage is not None
+                    else operand
+                    for operand in failure.operands
+                ),
+            )
         return Trace(
             target=self._target,
             config=tuple(self._config.items()),
@@ -241,21 +258,14 @@ def _declare(tables: Tables, globals_by_file: Mapping[str, Mapping[str, Any]]) -
         if key not in known:
             known[key] = verdicts([(r, _declared(declarations, tables, r)) for r in records])
         for number, record_, judged in zip(numbers, records, known[key], strict=True):
+            if tables.bindings[record_.site].inherited and judged.holds is not True:
+                continue
             tables.tensors[number] = replace(record_, declared=judged.declared, holds=judged.holds)
 
 
 def _declared(declarations: Declarations, tables: Tables, record_: TensorRecord) -> Any:
     binding = tables.bindings[record_.site]
     return declarations.at(binding.owner, binding.annotation, record_.element)
-
-
-def _failure(error: BaseException, files: Collection[str], clock: int) -> Failure:
-    """Where an exception came from: the innermost statement of the user's code."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename in files and not is_internal(frame.filename)]
-    last = own[-1] if own else (frames[-1] if frames else None)
-    file, line = (last.filename, last.lineno or 0) if last is not None else ("", 0)
-    return Failure(type(error).__name__, str(error), 0, file, line, clock)
 
 
 def _innermost_failed(tables: Tables) -> int:

@@ -16,6 +16,7 @@ from shapetrace.capture.events import Event, Seen
 from shapetrace.capture.operators import OperatorMode
 from shapetrace.capture.repeats import Key, Replay, Template, call_key, learn
 from shapetrace.capture.storages import Storages
+from shapetrace.trace.records import StorageKind
 
 _PLAIN = frozenset({torch.Tensor, nn.Parameter})
 _strided = torch.strided
@@ -101,10 +102,9 @@ class Recorder:
             if not self.alive or ident() != self.owner:
                 return
             replay = self.replay
-            if replay is not None:
-                if self._agrees(replay, function, None):
-                    replay.depth += 1
-                    return
+            if replay is not None and self._agrees(replay, function, None):
+                replay.depth += 1
+                return
             self._depth += 1
             module: object = modules.get(id(owner))
             if module is None and isinstance(owner, nn.Module):
@@ -135,7 +135,7 @@ class Recorder:
     def _see(self) -> Callable[..., Any]:
         append, ident, tensor_type = self.events.append, threading.get_ident, torch.Tensor
         live, meet, scalars, mark = self.storages.live, self.storages.meet, SCALARS, (kinds.MARK,)
-        unmet = "input" if self.mode is not None else "activation"
+        unmet: StorageKind = "input" if self.mode is not None else "activation"
 
         def see(binding: int, value: Any) -> Any:
             if not self.alive or ident() != self.owner:
@@ -175,10 +175,7 @@ class Recorder:
         found = [
             (binding, path, item) for binding, value in bound for path, item in elements(value)
         ]
-        if self.replay is not None and all(
-            self.replay is not None and self._agrees(self.replay, binding, item)
-            for binding, _, item in found
-        ):
+        if self.replay is not None and all(self._continues(*item) for item in found):
             return
         seen = tuple((binding, path, self.seen(item)) for binding, path, item in found)
         self.events.append((kinds.SEE_ALL, seen) if seen else (kinds.MARK,))
@@ -277,6 +274,10 @@ class Recorder:
                 return True
         self._diverge(replay)
         return False
+
+    def _continues(self, binding: int, _: str, value: torch.Tensor) -> bool:
+        replay = self.replay
+        return replay is not None and self._agrees(replay, binding, value)
 
     def _end_replay(self, replay: Replay) -> None:
         if replay.at == len(replay.template.expected):

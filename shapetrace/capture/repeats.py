@@ -155,8 +155,12 @@ def value_key(value: Any) -> Any:
 
 def call_key(shared: int, function: int, arguments: Sequence[Any]) -> Key:
     """What an equal call must have in common."""
-    modes = torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")
-    modes += torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cpu")
+    modes = (
+        torch.is_inference_mode_enabled(),
+        torch.is_autocast_enabled("cpu"),
+        torch.is_autocast_enabled("cuda"),
+        torch.get_autocast_dtype("cpu"),
+    )
     return shared, function, modes, tuple(value_key(value) for value in arguments)
 
 

@@ -243,14 +243,14 @@ class _Namer:
         assert base is not None  # noqa: S101 - runs are compared with it
         every = [(base, size), *((run, other) for _, run, other in runs)]
         for owner in owners:
-            names = [
-                name
-                for name in base.attributes.get(owner, {})
-                if all(run.attributes.get(owner, {}).get(name) == x for run, x in every)
-            ]
+            names = _fitting(every, owner)
             if names:
                 best = min(names, key=lambda name: (len(name), name))
                 return Dim(best, "probe", f"{dim.name}, kept as self.{best}; {dim.detail}")
+        anywhere = {name for owner in base.attributes for name in _fitting(every, owner)}
+        if len(anywhere) == 1:
+            best = anywhere.pop()
+            return Dim(best, "probe", f"{dim.name}, kept as {best} elsewhere; {dim.detail}")
         return dim
 
     def _aliased(self, dim: Dim) -> Dim:
@@ -262,11 +262,22 @@ class _Namer:
     def _unprobed(self, size: int, path: str) -> Dim:
         """What an attribute of the module says, if just one has this size; else the number."""
         base = self.probing.base
-        for owner in _owners(path) if base is not None and size > 1 else ():
-            names = [name for name, x in base.attributes.get(owner, {}).items() if x == size]
+        attributes = base.attributes if base is not None and size > 1 else {}
+        for owner in _owners(path):
+            names = [name for name, x in attributes.get(owner, {}).items() if x == size]
             if len(names) == 1:
                 return Dim(names[0], "attribute", f"self.{names[0]} of {owner or 'the model'}")
         return Dim(str(size), "literal", "not seen in any probe")
+
+
+def _fitting(every: Sequence[tuple[Observation, int]], owner: str) -> list[str]:
+    """A module's attributes that equal an axis in every run."""
+    names = every[0][0].attributes.get(owner, {})
+    return [
+        name
+        for name in names
+        if all(run.attributes.get(owner, {}).get(name) == size for run, size in every)
+    ]
 
 
 _AnyKey = TypeVar("_AnyKey", Key, str)
