@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -66,6 +65,8 @@ def check_writable(path: Path | None) -> None:
         _refuse(path, "it is a directory")
     if path.exists() and not os.access(path, os.W_OK):
         _refuse(path, "it is write-protected")
+    import tempfile  # noqa: PLC0415 - slow to import, and stdout needs none
+
     try:
         with tempfile.TemporaryFile(dir=path.resolve().parent):
             pass
@@ -92,6 +93,8 @@ def _write_file(text: str, output: Path) -> None:
     if output.exists() and not output.is_file():  # a device or a pipe takes no renaming
         output.write_text(text, encoding="utf-8")
         return
+    import tempfile  # noqa: PLC0415 - slow to import, and stdout needs none
+
     place = output.resolve()
     handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
     temporary = Path(name)

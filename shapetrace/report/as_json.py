@@ -9,6 +9,7 @@ from shapetrace.report.document import counted_rows
 from shapetrace.report.reporter import Reporter
 
 if TYPE_CHECKING:
+    from shapetrace.check import Mismatch
     from shapetrace.cost import Summary
     from shapetrace.report.document import Report
     from shapetrace.report.reporter import Canvas
@@ -29,7 +30,7 @@ def render(report: Report, _canvas: Canvas) -> str:
         "sizes": dict(report.trace.sizes),
         "tokens": [[list(pair) for pair in text] for text in report.trace.tokens],
         "totals": _totals(report.totals, report.trace),
-        "mismatches": list(report.mismatches),
+        "mismatches": [_mismatch(found, report.trace) for found in report.mismatches],
         "failure": _failure(report.trace.failure),
         "notes": list(report.trace.notes),
         "environment": dict(report.trace.environment),
@@ -78,6 +79,23 @@ def _totals(totals: Summary, trace: Trace) -> dict[str, Any]:
         "wall_time_s": trace.wall_time,
         "unmodelled": dict(totals.unmodelled),
         "convention": totals.convention,
+    }
+
+
+def _mismatch(found: Mismatch, trace: Trace) -> dict[str, Any]:
+    site = trace.sites[trace.tensors[found.tensor].site]
+    return {
+        "kind": found.kind,
+        "path": found.path,
+        "name": site.name + trace.tensors[found.tensor].element,
+        "observed": found.observed,
+        "annotated": found.annotated,
+        "reasons": list(found.reasons),
+        "fix": found.fix,
+        "file": found.file,
+        "line": found.line,
+        "calls": found.calls,
+        "text": found.text,
     }
 
 

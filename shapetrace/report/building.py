@@ -27,5 +27,4 @@ def build_report(trace: Trace, level: Level, language: Language, *, folded: bool
     prices = price(trace)
     rows, tree = build_rows(trace, level, Costs(trace, prices), language)
     totals = summarise(trace, prices)
-    mismatches = tuple(mismatch.text for mismatch in check(trace))
-    return Report(trace, level, folded, language, rows, tree, totals, mismatches)
+    return Report(trace, level, folded, language, rows, tree, totals, tuple(check(trace)))

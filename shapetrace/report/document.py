@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shapetrace.check import Mismatch
 from shapetrace.cost import Summary
 from shapetrace.report import rows as rows_of
 from shapetrace.report.folding import Folder
@@ -31,7 +32,7 @@ class Report:
         rows: Every row of that level, in the order of the run, unfolded.
         tree: The same rows under their calls; None for a trace without calls.
         totals: Sums over the run.
-        mismatches: Annotations that did not hold, one text each.
+        mismatches: Annotations that did not hold, or hold by accident.
     """
 
     trace: Trace
@@ -41,7 +42,7 @@ class Report:
     rows: tuple[Row, ...]
     tree: Call | None
     totals: Summary
-    mismatches: tuple[str, ...] = ()
+    mismatches: tuple[Mismatch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

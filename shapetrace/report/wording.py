@@ -167,7 +167,7 @@ def remarks(report: Report) -> list[tuple[str, str]]:
 def alarms(report: Report) -> list[tuple[str, str]]:
     """What went wrong: each annotation that did not hold, and the failure."""
     language = report.language
-    lines = [(word("mismatch", language), text) for text in report.mismatches]
+    lines = [(word("mismatch", language), found.text) for found in report.mismatches]
     failure = report.trace.failure
     if failure is not None:
         place = f" ({failure.file}:{failure.line})" if failure.file else ""

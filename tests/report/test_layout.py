@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from shapetrace.check import Mismatch
 from shapetrace.report import REPORTERS, Canvas
 
 GOLD = Path(__file__).parent / "gold"
 TRACES = ("empty", "nested", "reused", "failed", "noted")
-WIDE = {"width": 120, "color": False}
 
 
 def compare(name, text):
@@ -43,5 +43,19 @@ def test_layout_of_a_level(report_of, level):
 
 
 def test_layout_with_mismatches(report_of):
-    report = report_of("noted", mismatches=("axis `n` is 3, but 4 since x",))
-    compare("mismatch.txt", REPORTERS[0].render(report, Canvas(width=80)))
+    found = Mismatch(
+        "size",
+        0,
+        "blocks.0.mlp",
+        "argument `w`",
+        ("axis `d_model` is 7 in blocks.0.mlp (argument `w`), but 4 since blocks.0.norm",),
+        "f32[7, 5]",
+        "d_model d_ff",
+        "model/feedforward.py",
+        31,
+        "pass `w` with first axis 4, or correct the annotation",
+    )
+    report = report_of("noted", mismatches=(found,))
+    for reporter in REPORTERS:
+        text = reporter.render(report, Canvas(width=80))
+        compare(f"mismatch.{reporter.name}{reporter.suffixes[0]}", text)
