@@ -10,17 +10,21 @@ from shapetrace.cost.parts import PARTS, Part, part_of
 from shapetrace.cost.prices import Prices, flops, price
 from shapetrace.cost.registry import ATTRIBUTES, FORMULAS, formula, operator_of
 from shapetrace.cost.summary import Summary, parts_of, summarise
+from shapetrace.cost.symbolic import ClosedForm, cache_bytes, forward_flops
 
 __all__ = [
     "ATTRIBUTES",
     "FORMULAS",
     "PARTS",
+    "ClosedForm",
     "Part",
     "Peak",
     "Prices",
     "Summary",
+    "cache_bytes",
     "flops",
     "formula",
+    "forward_flops",
     "innermost_scope",
     "operator_of",
     "part_of",
