@@ -131,6 +131,27 @@ def _write_stdout(text: str) -> None:
         ) from error
 
 
+def write_bytes(content: bytes) -> None:
+    """Write to stdout what may hold text of any encoding, to the byte.
+
+    Raises:
+        ShapetraceError: If that fails, or whoever reads stdout has stopped reading.
+    """
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:
+        _write_stdout(content.decode("utf-8", "replace"))
+        return
+    try:
+        sys.stdout.flush()
+        buffer.write(content)
+        buffer.flush()
+    except OSError as error:
+        _silence_stdout()
+        raise ShapetraceError(
+            f"cannot write all of the diff to standard output: {error.strerror}"
+        ) from error
+
+
 def _silence_stdout() -> None:
     """Keep Python from failing again when it flushes stdout at exit."""
     hole = os.open(os.devnull, os.O_WRONLY)

@@ -1,8 +1,10 @@
 """Bad input: one clear line on stderr, exit 2, nothing on stdout, no traceback."""
 
 import os
+import signal
 import stat
 import subprocess
+import time
 
 import pytest
 
@@ -161,3 +163,18 @@ def test_a_full_disk_is_one_line(python, saved):
     assert done.returncode == 2
     assert done.stderr.startswith("error: cannot write all of the result to standard output")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("seconds", [0.6, 1.2, 2.0])
+def test_ctrl_c_at_any_time_is_quiet(python, seconds):
+    process = subprocess.Popen(
+        [python, "-m", "shapetrace", "forward", "--config", "gpt2-medium", "--seq", "256"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    assert err == ""
+    assert process.returncode in {130, -signal.SIGINT}  # the latter before Python listens
