@@ -104,6 +104,7 @@ class Recording:
         try:
             if self._recorder.mode is not None:
                 self._recorder.mode.__exit__(None, None, None)
+            self._recorder.alive = False  # explaining runs code of the model's, such as extra_repr
             if error is not None:
                 self._failure = blame(error, self._recorder.events, self._block_of)
             self._recorder.close()

@@ -11,6 +11,7 @@ from shapetrace.trace.queries import (
 from shapetrace.trace.records import (
     FORMAT_VERSION,
     Failure,
+    Operand,
     OpRecord,
     ParameterRecord,
     Phase,
@@ -31,6 +32,7 @@ __all__ = [
     "Failure",
     "LivePoint",
     "OpRecord",
+    "Operand",
     "ParameterRecord",
     "Phase",
     "RecordKind",

@@ -189,6 +189,34 @@ class ParameterRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Operand:
+    """One value that went into the expression that failed.
+
+    Attributes:
+        text: Its expression as written (``hidden``, ``self.proj.weight``), or what it is.
+        role: What it is to the operation: a parameter's name or position (``input``,
+            ``weight``, ``0``), ``self`` for a method's tensor.
+        shape: Sizes; None for a value that is no tensor.
+        dtype: Dtype of a tensor.
+        device: Its device.
+        storage: Index into `Trace.storages`; None when the trace has not met it.
+        value: A value that is no tensor, in words; for an index tensor its range.
+        file: Where the module that holds it was made; empty when unknown.
+        line: The line there.
+    """
+
+    text: str
+    role: str = ""
+    shape: Shape | None = None
+    dtype: str = ""
+    device: str = ""
+    storage: int | None = None
+    value: str = ""
+    file: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """The exception that ended the run.
 
@@ -199,6 +227,12 @@ class Failure:
         file: Source file of the statement that failed, in traced code.
         line: Its line.
         at: Clock.
+        statement: That statement's source.
+        expression: The part of it that failed.
+        operation: What the part does: ``@``, ``cat``, ``view``, or a module's class.
+        operator: The operator that raised, where torch got so far: ``aten.mm.default``.
+        operands: What went into it.
+        callers: Calls that led there, outermost first: file, line and source of each.
     """
 
     type_name: str
@@ -207,6 +241,12 @@ class Failure:
     file: str
     line: int
     at: int
+    statement: str = ""
+    expression: str = ""
+    operation: str = ""
+    operator: str = ""
+    operands: tuple[Operand, ...] = ()
+    callers: tuple[tuple[str, int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
