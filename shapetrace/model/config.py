@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, Self, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from shapetrace.model.errors import ModelError, did_you_mean
 from shapetrace.model.settings import checked, parsed
@@ -150,7 +150,7 @@ class ModelConfig:
         """Whether tokens see only the left (in the decoder, where there are two stacks)."""
         return self.kind != "encoder"
 
-    def replaced(self, changes: Mapping[str, object]) -> Self:
+    def replaced(self, changes: Mapping[str, object]) -> ModelConfig:
         """A copy with some fields changed; strings are parsed by the field's type.
 
         `d_k` and `h_kv` follow `d_model` and `h` where they stood at their defaults.
@@ -183,7 +183,7 @@ class ModelConfig:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, object], where: str = "configuration") -> Self:
+    def from_dict(cls, values: Mapping[str, object], where: str = "configuration") -> ModelConfig:
         """A configuration from names and values, as a file gives them.
 
         Args:
@@ -206,7 +206,7 @@ class ModelConfig:
             raise ModelError(f"{where}: {error}") from None
 
     @classmethod
-    def from_preset(cls, name: str) -> Self:
+    def from_preset(cls, name: str) -> ModelConfig:
         """A configuration by its published name: ``gpt2``, ``llama-3-8b``, ...
 
         Raises:
@@ -217,7 +217,7 @@ class ModelConfig:
         return cls(**preset(name))
 
     @classmethod
-    def from_file(cls, path: str | Path) -> Self:
+    def from_file(cls, path: str | Path) -> ModelConfig:
         """A configuration from a TOML or JSON file, or a Hugging Face directory.
 
         Raises:

@@ -61,7 +61,7 @@ def _choice(name: str, value: object, choices: tuple[str, ...]) -> object:
     raise ModelError(f"`{name}` is {value!r}; allowed: {', '.join(choices)}{tail}")
 
 
-def _inner(kind: UnionType) -> object:
+def _inner(kind: object) -> object:
     return next(option for option in get_args(kind) if option is not NoneType)
 
 

@@ -3,6 +3,9 @@
 Dropout is active after `build`, as in any new module: call `eval()` to use a model.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import nn
 
@@ -13,7 +16,7 @@ from shapetrace.model.encoder_decoder import EncoderDecoder
 from shapetrace.model.norm import LayerNorm, RMSNorm
 from shapetrace.model.stack import Transformer
 
-__all__ = ["Decoder", "Encoder", "EncoderDecoder", "MaskedEncoder", "Transformer", "build", "frame"]
+__all__ = ["Decoder", "Encoder", "EncoderDecoder", "MaskedEncoder", "Transformer", "build"]
 
 
 def build(
@@ -28,20 +31,23 @@ def build(
         device: Where; torch's default device when None. On ``meta`` it has no weights.
         dtype: Of the parameters; torch's default when None.
     """
-    model = frame(config, dtype)
     place = torch.device(device) if device is not None else torch.get_default_device()
+    with place, _default_dtype(dtype):
+        model = _class_of(config)(config)
     if place.type != "meta":
-        model.to_empty(device=place)
-        model.tie()
         initialize(model)
     return model
 
 
-def frame(config: ModelConfig, dtype: torch.dtype | None = None) -> Transformer:
-    """The model without weights, on the meta device: instant at any size."""
-    with torch.device("meta"):
-        model = _class_of(config)(config)
-    return model if dtype is None else model.to(dtype)
+@contextmanager
+def _default_dtype(dtype: torch.dtype | None) -> Iterator[None]:
+    """Parameters are made in this dtype and never converted: no second copy of them."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(before if dtype is None else dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def _class_of(config: ModelConfig) -> type[Transformer]:

@@ -14,7 +14,7 @@ from shapetrace.model.files import read_json
 from shapetrace.model.names import NAMES, TIED_HEADS, Names, Source
 from shapetrace.model.shards import opened, tensor_files
 from shapetrace.model.stack import Transformer
-from shapetrace.model.transformer import frame
+from shapetrace.model.transformer import build
 
 
 def from_pretrained(
@@ -40,7 +40,7 @@ def from_pretrained(
     if not directory.is_dir():
         raise ModelError(f"{directory} is not a directory with config.json and model.safetensors")
     config = ModelConfig.from_file(directory) if config is None else config
-    model = frame(config)
+    model = build(config, device="meta")
     state = _state(model, _names(directory), directory, torch.device(device), dtype)
     model.load_state_dict(state, assign=True, strict=False)
     model.tie()
@@ -110,20 +110,19 @@ def _check_names(
 
 
 def _fitted(found: Tensor, source: Source, key: str, expected: Tensor, path: Path) -> Tensor:
-    """The tensor as the parameter wants it: its third, transposed, and of its shape."""
-    tensor = found
-    if source.part is not None and found.shape[-1] % 3 == 0:
-        tensor = tensor.chunk(3, dim=-1)[source.part]
-    if source.transposed and tensor.dim() > 1:
-        tensor = tensor.t()
-    if tensor.shape != expected.shape:
-        thirds = 1 if source.part is None else 3
-        wanted = list(expected.t().shape if source.transposed else expected.shape)
-        wanted[-1] *= thirds
+    """The tensor as the parameter wants it: transposed, its third, and of its shape."""
+    tensor = found.t() if source.transposed and found.dim() > 1 else found
+    thirds = 1 if source.part is None else 3
+    wanted = [expected.shape[0] * thirds, *expected.shape[1:]]
+    if list(tensor.shape) != wanted:
+        if source.transposed:
+            wanted.reverse()
         raise ModelError(
             f"tensor {key!r} in {path} is {list(found.shape)}, "
             f"but the configuration makes it {wanted}"
         )
+    if source.part is not None:
+        tensor = tensor.chunk(thirds)[source.part]
     return tensor.contiguous()
 
 

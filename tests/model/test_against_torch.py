@@ -77,9 +77,7 @@ def test_encoder_layer(norm_position, activation):
 def test_decoder_layer(norm_position):
     torch.manual_seed(0)
     first = norm_position == "pre"
-    theirs = nn.TransformerDecoderLayer(
-        24, 3, 40, 0.0, "relu", batch_first=True, norm_first=first
-    )
+    theirs = nn.TransformerDecoderLayer(24, 3, 40, 0.0, "relu", batch_first=True, norm_first=first)
     ours = cross_block(config(norm_position, "relu", "encoder-decoder"))
     copy_layer(theirs, ours, ("attention_norm", "cross_attention_norm", "feedforward_norm"))
     x, memory = torch.randn(2, 5, 24), torch.randn(2, 7, 24)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tokenizers import Tokenizer
 
 from shapetrace.model import MaskedEncoder, ModelConfig, from_pretrained
 
@@ -108,8 +109,6 @@ def test_masked_language_head_is_found_in_the_weights(tmp_path):
 
 @pytest.mark.skipif(not STORIES.is_dir(), reason="the trained checkpoint stories260k is absent")
 def test_trained_llama_continues_the_story():
-    from tokenizers import Tokenizer
-
     tokenizer = Tokenizer.from_file(str(STORIES / "tokenizer.json"))
     model = from_pretrained(STORIES)
     assert sum(p.numel() for p in model.parameters()) == 260_032

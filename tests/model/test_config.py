@@ -108,7 +108,7 @@ def test_replaced_names_the_field_and_what_it_takes(changes, words):
 
 
 def test_an_unknown_preset_names_the_nearest():
-    with pytest.raises(ModelError, match="no preset 'gpt-2': did you mean .*'gpt2'"):
+    with pytest.raises(ModelError, match=r"no preset 'gpt-2': did you mean .*'gpt2'"):
         ModelConfig.from_preset("gpt-2")
 
 
