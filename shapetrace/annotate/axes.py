@@ -48,7 +48,9 @@ class Slugs:
                 return slug
         first = _identifier((re.findall(r"[A-Za-z]\w*", expression) or ["size"])[0])
         taken = set(self.names.values())
-        return next(name for number in range(1, 10_000) if (name := f"{first}_{number}") not in taken)
+        return next(
+            name for number in range(1, 10_000) if (name := f"{first}_{number}") not in taken
+        )
 
 
 def _identifier(text: str) -> str:

@@ -33,13 +33,13 @@ class _Reader(cst.CSTVisitor):
         self.outer: set[str] = set()
         self.declared: set[str] = set()
 
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:  # noqa: ARG002 - LibCST's call
         return False
 
-    def visit_ClassDef(self, node: cst.ClassDef) -> bool:
+    def visit_ClassDef(self, node: cst.ClassDef) -> bool:  # noqa: ARG002
         return False
 
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
+    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002
         return False
 
     def visit_NameItem(self, node: cst.NameItem) -> None:
@@ -101,7 +101,7 @@ class _Walrus(cst.CSTVisitor):
         if isinstance(node.target, cst.Name):
             self.found.append((node, node.target.value))
 
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
+    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002
         return False
 
 

@@ -44,9 +44,7 @@ def bindings_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Bindin
         if isinstance(node, ast.Global | ast.Nonlocal)
         for name in node.names
     }
-    found = [
-        binding for binding in _in_block(function.body, function) if binding.name not in outer
-    ]
+    found = [binding for binding in _in_block(function.body, function) if binding.name not in outer]
     return sorted(found, key=lambda binding: binding.line)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from shapetrace.annotate.annotation import (
     NONE,
@@ -16,7 +17,9 @@ from shapetrace.annotate.annotation import (
     union,
 )
 from shapetrace.annotate.calls import Steps
-from shapetrace.trace.structure import Structure
+
+if TYPE_CHECKING:
+    from shapetrace.trace.structure import Structure
 
 EVERY = "[*]"
 """A step to every item of a container."""

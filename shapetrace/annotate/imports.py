@@ -97,7 +97,7 @@ def add_imports(module: cst.Module, imports: Imports) -> cst.Module:
 
 def _import_module(module: cst.Module, origin: str) -> cst.Module:
     statement = cst.Import([cst.ImportAlias(cst.Name(origin))])
-    return insert_line(module, origin, statement)
+    return insert_line(module, statement)
 
 
 def _import_names(module: cst.Module, origin: str, names: list[str]) -> cst.Module:
@@ -110,7 +110,7 @@ def _import_names(module: cst.Module, origin: str, names: list[str]) -> cst.Modu
             extended = line.with_changes(body=[_extended(statement, names)])
             return module.with_changes(body=_replaced(module.body, index, extended))
     aliases = [cst.ImportAlias(cst.Name(name)) for name in sorted(names, key=_order)]
-    return insert_line(module, origin, cst.ImportFrom(cst.Name(origin), aliases))
+    return insert_line(module, cst.ImportFrom(cst.Name(origin), aliases))
 
 
 def _imports_from(statement: object, origin: str) -> bool:
@@ -137,7 +137,10 @@ def _extended(statement: cst.ImportFrom, names: list[str]) -> cst.ImportFrom:
         aliases.insert(next(later, len(aliases)), new)
     commas = [between] * (len(aliases) - 1) + [last]
     spaced = [
-        alias if index < len(aliases) - 1 and isinstance(alias.comma, cst.Comma) and alias.comma is not last
+        alias
+        if index < len(aliases) - 1
+        and isinstance(alias.comma, cst.Comma)
+        and alias.comma is not last
         else alias.with_changes(comma=comma)
         for index, (alias, comma) in enumerate(zip(aliases, commas, strict=True))
     ]

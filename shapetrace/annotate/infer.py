@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from shapetrace.annotate.annotation import NONE, Annotation, Plain, Unknown, parts, union
 from shapetrace.annotate.axes import AxisNames, Slugs
@@ -16,8 +16,10 @@ from shapetrace.annotate.plan import FilePlan, FunctionPlan, LeftOut
 from shapetrace.annotate.shapes import annotation_of
 from shapetrace.annotate.signatures import Parameter, Signature, signatures
 from shapetrace.annotate.variables import plan_locals
-from shapetrace.trace.records import Trace
 from shapetrace.trace.structure import Structure, Structures
+
+if TYPE_CHECKING:
+    from shapetrace.trace.records import Trace
 
 Which = Literal["none", "first", "all"]
 
@@ -214,9 +216,7 @@ class _Draft:
 
     def _leave(self, name: str, reason: str) -> None:
         function = self.function
-        self.left_out.append(
-            LeftOut(function.file, function.line, function.qualname, name, reason)
-        )
+        self.left_out.append(LeftOut(function.file, function.line, function.qualname, name, reason))
 
 
 def _says_something(annotation: Annotation, structures: Sequence[Structure]) -> bool:

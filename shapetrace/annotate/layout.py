@@ -9,9 +9,7 @@ import libcst as cst
 _STEP = "    "
 
 
-def wrapped(
-    old: cst.FunctionDef, new: cst.FunctionDef, column: int, limit: int
-) -> cst.FunctionDef:
+def wrapped(old: cst.FunctionDef, new: cst.FunctionDef, column: int, limit: int) -> cst.FunctionDef:
     """The function, with its parameters on lines of their own where one line is too short.
 
     Args:

@@ -6,8 +6,10 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from shapetrace.annotate.plan import LeftOut, Rewritten
+if TYPE_CHECKING:
+    from shapetrace.annotate.plan import LeftOut, Rewritten
 
 _COLORS = {"+": "\033[32m", "-": "\033[31m", "@": "\033[36m"}
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
@@ -63,11 +65,10 @@ def summary(
     functions = {(file.file, one.line) for file in files for one in file.written}
     kinds = Counter(one.kind for one in written)
     changed = sum(file.changed for file in files)
-    lines = [
-        f"{_many(len(functions), 'function')} annotated in {_many(changed, 'file')}: "
-        f"{_many(kinds['argument'], 'parameter')}, {_many(kinds['return'], 'return')}, "
-        f"{_many(kinds['local'], 'variable')}"
-    ]
+    where = f"{_many(len(functions), 'function')} annotated in {_many(changed, 'file')}"
+    words = (("argument", "parameter"), ("return", "return"), ("local", "variable"))
+    what = ", ".join(_many(kinds[kind], word) for kind, word in words)
+    lines = [f"{where}: {what}"]
     if checks:
         lines.append(f"proven by running: {checks:,} values checked by jaxtyping and beartype")
     if left_out:

@@ -160,8 +160,10 @@ class _Annotator(cst.CSTTransformer):
             return param
         self._draft.write(plan, 0, name, "argument", annotation)
         old = param.annotation
-        new = cst.Annotation(self._expression(annotation)) if old is None else old.with_changes(
-            annotation=self._expression(annotation)
+        new = (
+            cst.Annotation(self._expression(annotation))
+            if old is None
+            else old.with_changes(annotation=self._expression(annotation))
         )
         if param.default is None or old is not None:
             return param.with_changes(annotation=new)

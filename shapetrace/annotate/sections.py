@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-_Statement = cst.BaseStatement | cst.SimpleStatementLine
+_Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 _FUTURE, _STANDARD, _OTHER, _OWN = range(4)
 
 
@@ -59,9 +59,7 @@ def header_of(module: cst.Module) -> Header:
     return Header(tuple(s for _, s in found), tuple(index for index, _ in found))
 
 
-def insert_line(
-    module: cst.Module, origin: str, statement: cst.Import | cst.ImportFrom
-) -> cst.Module:
+def insert_line(module: cst.Module, statement: cst.Import | cst.ImportFrom) -> cst.Module:
     """The module with one more import, in the section and order that sorters use."""
     header = header_of(module)
     rank = _rank(statement)
@@ -99,7 +97,12 @@ def _within(
     if place != section[0] or len(blank) != len(old.leading_lines):
         return _inserted(module, place, cst.SimpleStatementLine([statement]))
     new = cst.SimpleStatementLine([statement], leading_lines=blank)
-    body = [*module.body[:place], new, old.with_changes(leading_lines=[]), *module.body[place + 1 :]]
+    body = [
+        *module.body[:place],
+        new,
+        old.with_changes(leading_lines=[]),
+        *module.body[place + 1 :],
+    ]
     return module.with_changes(body=body)
 
 

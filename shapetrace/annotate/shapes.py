@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from shapetrace.annotate.annotation import ANY_SHAPE, Annotation, Array, union
-from shapetrace.annotate.axes import AxisNames, Column
 from shapetrace.annotate.calls import Seen
 from shapetrace.annotate.dtypes import dtype_class
+
+if TYPE_CHECKING:
+    from shapetrace.annotate.axes import AxisNames, Column
 
 _MOST_RANKS = 3
 Tensors = Mapping[int, Sequence[Seen]]
@@ -66,8 +69,7 @@ def _axes(
 
 def _column(tensors: Tensors, axis: int) -> Column:
     return {
-        call: [(one.names[axis], one.shape[axis]) for one in seen]
-        for call, seen in tensors.items()
+        call: [(one.names[axis], one.shape[axis]) for one in seen] for call, seen in tensors.items()
     }
 
 

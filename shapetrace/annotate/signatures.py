@@ -115,8 +115,7 @@ def _signature(
         tuple(_parameters(node.args)),
         "" if node.returns is None else ast.unparse(node.returns),
         any(
-            isinstance(inner, ast.Return)
-            and (inner.value is None or _is_none(inner.value))
+            isinstance(inner, ast.Return) and (inner.value is None or _is_none(inner.value))
             for inner in own_nodes(node.body)
         ),
         _left_alone(node, siblings),

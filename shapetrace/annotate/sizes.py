@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from shapetrace.dims import Dim
 from shapetrace.dims.expressions import ExpressionError, UnboundNameError, evaluate
 from shapetrace.trace.naming import keyed
-from shapetrace.trace.records import TensorRecord, Trace
+
+if TYPE_CHECKING:
+    from shapetrace.trace.records import TensorRecord, Trace
 
 
 def carried(named: Trace, other: Trace, sizes: Mapping[str, int]) -> Trace:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from shapetrace.annotate.annotation import arrays
-from shapetrace.annotate.axes import AxisNames
-from shapetrace.annotate.bindings import Binding
-from shapetrace.annotate.calls import Call, Seen
+from shapetrace.annotate.annotation import Array
 from shapetrace.annotate.plan import LocalPlan
 from shapetrace.annotate.shapes import annotation_of
-from shapetrace.annotate.signatures import Signature
+
+if TYPE_CHECKING:
+    from shapetrace.annotate.axes import AxisNames
+    from shapetrace.annotate.bindings import Binding
+    from shapetrace.annotate.calls import Call, Seen
+    from shapetrace.annotate.signatures import Signature
 
 
 def plan_locals(
@@ -39,7 +42,7 @@ def plan_locals(
         seen = [one for in_call in tensors.values() for one in in_call]
         if seen and not any(one.steps for one in seen):
             annotation = annotation_of(tensors, names, binding.name, firm=False, exact=exact)
-            if all(axis not in ("_", "...") for array in arrays(annotation) for axis in array.axes):
+            if isinstance(annotation, Array) and not {"_", "..."} & set(annotation.axes):
                 yield LocalPlan(binding.line, binding.name, annotation)
 
 

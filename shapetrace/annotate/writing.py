@@ -8,9 +8,12 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from shapetrace.annotate.plan import Rewritten
 from shapetrace.errors import ShapetraceError
+
+if TYPE_CHECKING:
+    from shapetrace.annotate.plan import Rewritten
 
 _INSTALLED = ("site-packages", "dist-packages")
 

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from shapetrace.annotate.amend import Amendments, Fault, function_lines
 from shapetrace.annotate.infer import Inferred, Wishes, infer
-from shapetrace.annotate.plan import FilePlan, LeftOut, Rewritten
+from shapetrace.annotate.plan import LeftOut, Rewritten
 from shapetrace.annotate.rewrite import rewrite
 from shapetrace.annotate.sizes import carried
+from shapetrace.capture.proving import Call
+from shapetrace.dims.specs import parse_specs
 from shapetrace.errors import ShapetraceError
 from shapetrace.trace.naming import named
 from shapetrace.trace.records import Trace
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 
     from shapetrace.capture.inputs import CallInputs
     from shapetrace.capture.job import Verdict
-    from shapetrace.capture.proving import Call, Proof, TargetText
+    from shapetrace.capture.proving import Proof
     from shapetrace.capture.target import Target
+    from shapetrace.dims.specs import InputSpecs
 
 _ROUNDS = 6
 """Weaken once, drop once, and what that uncovers."""
@@ -63,52 +66,89 @@ class Runs:
     sizes: list[dict[str, int]] = field(default_factory=list)
 
 
-def annotate_target(
-    text: str,
-    inputs: CallInputs,
-    *,
-    arguments: Sequence[str] = (),
-    hf_config: Sequence[str] = (),
-    aliases: Mapping[str, str] | None = None,
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to annotate, in the words of the command line.
+
+    Attributes:
+        target: ``package.module:Class``, ``file.py:factory``.
+        specs: Input specs, one per argument: ``x:float32[B=2,n=16]``.
+        inputs: A file or function with inputs, in place of specs.
+        arguments: ``key=value`` arguments of the constructor.
+        hf_config: Fields of a Hugging Face configuration.
+        aliases: ``name=other`` pairs: other names for dimensions.
+    """
+
+    target: str
+    specs: Sequence[str] = ()
+    inputs: str | None = None
+    arguments: Sequence[str] = ()
+    hf_config: Sequence[str] = ()
+    aliases: Sequence[str] = ()
+
+
+def annotate(
+    request: Request,
     wishes: Wishes | None = None,
+    *,
+    guard: Callable[[str], None] = lambda _: None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Annotated:
     """Annotate the source of what a target names.
 
     Args:
-        text: The target: ``package.module:Class``, ``file.py:factory``.
-        inputs: What it is called with; from specs, so that they can be made at other sizes.
-        arguments: ``key=value`` arguments of the constructor.
-        hf_config: Fields of a Hugging Face configuration.
-        aliases: Other names for dimensions.
+        request: What to run; specs can be made at other sizes, inputs from a file can't.
         wishes: What to annotate and how.
+        guard: Called with each file that would change, before the proof; it may refuse.
         progress: Told what is going on.
 
     Raises:
         ShapetraceError: If the target can't be made or run, its source can't be read, no
             tensor is seen, or there is nothing to annotate.
     """
-    from shapetrace.capture.inputs import check_signature  # noqa: PLC0415 - needs torch
-    from shapetrace.capture.proving import Proof  # noqa: PLC0415
+    read = _specs(request)
+    aliases = dict(_alias(text) for text in request.aliases)
+    from shapetrace.capture.inputs import check_signature, from_file, from_specs  # noqa: PLC0415
+    from shapetrace.capture.proving import Proof  # noqa: PLC0415 - these need torch
     from shapetrace.capture.target import resolve  # noqa: PLC0415
 
-    target = resolve(text, arguments, hf_config)
+    progress(f"making {request.target}")
+    target = resolve(request.target, request.arguments, request.hf_config)
+    inputs = from_specs(read) if request.inputs is None else from_file(request.inputs)
     model = target.build().eval()
     check_signature(model, inputs)
-    runs = _run_all(target, model, inputs, aliases or {}, progress)
-    origin: TargetText = (text, tuple(arguments), tuple(hf_config))
-    root, files = _files(runs.traces, _origin_file(text))
-    return finish(
-        runs, Proof(model, runs.calls, origin), root, files, wishes or Wishes(), progress
-    )
+    origin = _origin_file(request.target)
+    runs = _run_all(target, model, inputs, aliases, progress)
+    text = (request.target, tuple(request.arguments), tuple(request.hf_config))
+    place = _files(runs.traces, origin)
+    proof = Proof(model, runs.calls, text)
+    return finish(runs, proof, place, wishes or Wishes(), guard=guard, progress=progress)
+
+
+def _specs(request: Request) -> InputSpecs:
+    if request.specs and request.inputs is not None:
+        raise ShapetraceError("--input and --inputs are both given; give one of them")
+    if not request.specs and request.inputs is None:
+        raise ShapetraceError(
+            "no input is given; give --input, such as --input x:float32[B=2,n=16]"
+        )
+    return parse_specs(request.specs)
+
+
+def _alias(text: str) -> tuple[str, str]:
+    name, equals, other = text.partition("=")
+    if not equals or not name.isidentifier() or not other.isidentifier():
+        raise ShapetraceError(f"--alias {text!r} is not of the form hidden_size=d_model")
+    return name, other
 
 
 def finish(
     runs: Runs,
     proof: Proof,
-    root: Path,
-    files: Iterable[str],
+    place: tuple[Path, Iterable[str]],
     wishes: Wishes,
+    *,
+    guard: Callable[[str], None] = lambda _: None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Annotated:
     """From runs to proven source.
@@ -116,18 +156,21 @@ def finish(
     Raises:
         ShapetraceError: When nothing is to be annotated, or the new source does not run.
     """
-    sources = {file: _read(file) for file in files}
+    root, found = place
+    sources = {file: _read(file) for file in found}
     inferred = infer(runs.traces, runs.structures, sources, wishes)
     if not inferred.tensors:
         raise ShapetraceError(
             "nothing to annotate: no function of "
             f"{root} was seen with a tensor{_only(wishes)}; see --only and the target"
         )
+    for plan in inferred.files:
+        guard(plan.file)
     progress("proving the annotations")
-    files_, told, checks = _proven(inferred, sources, proof, wishes)
-    left_out = [*inferred.left_out, *told, *(one for file in files_ for one in file.left_out)]
+    files, told, checks = _proven(inferred, sources, proof, wishes)
+    left_out = [*inferred.left_out, *told, *(one for file in files for one in file.left_out)]
     ran = tuple(tuple(sizes.items()) for sizes in runs.sizes)
-    return Annotated(files_, tuple(left_out), inferred.tensors, checks, ran, root)
+    return Annotated(files, tuple(left_out), inferred.tensors, checks, ran, root)
 
 
 def _only(wishes: Wishes) -> str:
@@ -140,9 +183,7 @@ def _proven(
     """Rewrite and run until every annotation that is left holds."""
     plans, amendments = inferred.files, Amendments()
     for _ in range(_ROUNDS):
-        files = tuple(
-            rewrite(sources[plan.file], plan, replace=wishes.replace) for plan in plans
-        )
+        files = tuple(rewrite(sources[plan.file], plan, replace=wishes.replace) for plan in plans)
         if not any(file.changed for file in files):
             return files, list(amendments.told.values()), 0
         verdict = _verdict(files, proof)
@@ -216,9 +257,7 @@ def _run_all(
     return runs
 
 
-def _calls(
-    inputs: CallInputs, fixed: frozenset[str]
-) -> tuple[list[Call], list[dict[str, int]]]:
+def _calls(inputs: CallInputs, fixed: frozenset[str]) -> tuple[list[Call], list[dict[str, int]]]:
     """The call as given, and at other sizes: all grown together, then each alone.
 
     Names that the model is built from stay as they are.

@@ -105,11 +105,10 @@ def _bound(node: ast.stmt) -> Iterator[str]:
             for item in items:
                 if item.optional_vars is not None:
                     yield from _names(item.optional_vars)
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr):
-            for inner in ast.walk(child):
-                if isinstance(inner, ast.NamedExpr):
-                    yield inner.target.id
+    expressions = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+    for inner in (inner for child in expressions for inner in ast.walk(child)):
+        if isinstance(inner, ast.NamedExpr):
+            yield inner.target.id
 
 
 def _names(target: ast.expr) -> Iterator[str]:

@@ -141,15 +141,13 @@ class _Finder(MetaPathFinder):
         self._job = job
         self._judge = judge
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002 - the protocol's
         file = self._job.modules.get(name)
         if file is None:
             return None
         folder = [str(Path(file).parent)] if file.endswith("__init__.py") else None
         loader = _Loader(name, file, self._job, self._judge)
-        return spec_from_file_location(
-            name, file, loader=loader, submodule_search_locations=folder
-        )
+        return spec_from_file_location(name, file, loader=loader, submodule_search_locations=folder)
 
 
 class _Loader(SourceFileLoader):
@@ -165,9 +163,7 @@ class _Loader(SourceFileLoader):
         lines = source.decode("utf-8", "replace").splitlines(keepends=True)
         linecache.cache[self.path] = (len(source), None, lines, self.path)
         wanted = {
-            number: names
-            for (file, number), names in self._job.locals.items()
-            if file == self.path
+            number: names for (file, number), names in self._job.locals.items() if file == self.path
         }
         tree = checked_tree(source, wanted)
         return compile(tree, self.path, "exec", dont_inherit=True)
