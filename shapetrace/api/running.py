@@ -74,9 +74,9 @@ def check_device(device: str) -> None:
 
 
 def _check_memory(plan: Plan, inputs: Inputs) -> None:
-    from shapetrace.model.transformer import frame  # noqa: PLC0415 - needs torch
+    from shapetrace.model import build  # noqa: PLC0415 - needs torch
 
-    model = frame(plan.config, _dtype(plan))
+    model = build(plan.config, device="meta", dtype=_dtype(plan))
     parameters = sum(parameter.nbytes for parameter in model.parameters())
     activations = sum(
         activation_bytes(plan.config, *ids.shape, ITEM_BYTES[plan.dtype])
