@@ -6,6 +6,8 @@ keeps it, unless it is to be replaced.
 
 from __future__ import annotations
 
+import ast
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -37,6 +39,10 @@ def rewrite(
     Raises:
         ShapetraceError: The source can't be parsed; the message says where.
     """
+    if b"\r" in source and b"\n" not in source:  # LibCST loses such a file's last line end
+        lines = source.replace(b"\r", b"\n")
+        done = rewrite(lines, plan, replace=replace, line_length=line_length)
+        return dataclasses.replace(done, old=source, new=done.new.replace(b"\n", b"\r"))
     module = parse(source, plan.file)
     draft = _Draft({function.line: function for function in plan.functions}, replace=replace)
     imports = plan_imports(module, needs_of(_annotations(plan)))
@@ -50,19 +56,28 @@ def rewrite(
 
 
 def parse(source: bytes, file: str) -> cst.Module:
-    """A file's syntax tree.
+    """A file's syntax tree, from which the same bytes come back.
 
     Raises:
         ShapetraceError: For a syntax error, with its line, or an encoding that is not there.
     """
     try:
-        return cst.parse_module(source)
-    except cst.ParserSyntaxError as error:
-        raise ShapetraceError(
-            f"{file}:{error.raw_line}: syntax error; mend the file and run again"
-        ) from error
-    except (UnicodeDecodeError, SyntaxError, LookupError) as error:
+        compile(source, file, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)  # knows the line best
+        module = cst.parse_module(source)
+    except (UnicodeDecodeError, LookupError) as error:
         raise ShapetraceError(f"{file}: cannot be decoded ({error})") from error
+    except SyntaxError as error:
+        if not error.lineno:
+            raise ShapetraceError(f"{file}: cannot be decoded ({error.msg})") from error
+        raise ShapetraceError(
+            f"{file}:{error.lineno}: {error.msg}; mend it and run again"
+        ) from error
+    except cst.ParserSyntaxError as error:
+        line = error.raw_line
+        raise ShapetraceError(f"{file}:{line}: LibCST can't read this syntax; update it") from error
+    if module.bytes != source:
+        raise ShapetraceError(f"{file}: LibCST does not give its text back; it is left alone")
+    return module
 
 
 def _annotations(plan: FilePlan) -> list[Annotation]:
