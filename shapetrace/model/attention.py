@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from shapetrace.model import explicit, fused
+from shapetrace.model.cache import LayerCache, MemoryCache
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.parameters import bias, matrix
 
@@ -59,6 +60,75 @@ class Attention(nn.Module):
         self.output = HeadMixer(config) if fits else FreeHeadMixer(config)
         self.h, self.h_kv, self.d_k = config.h, config.h_kv, d_k
         self.dropout = config.dropout
+        chosen = explicit if config.attention == "explicit" else fused
+        self.attend_across: Attend = (
+            chosen.attend_across_grouped if config.grouped else chosen.attend_across
+        )
+
+    def continued(
+        self,
+        x: Float[Tensor, "B n d_model"],
+        rotation: Float[Tensor, "2 n d_k"] | None,
+        cache: LayerCache,
+    ) -> Float[Tensor, "B n d_model"]:
+        """What `n` new positions take from all `m` so far, whose keys and values are kept.
+
+        Args:
+            x: The new positions.
+            rotation: Cosines and sines of the rotary positions.
+            cache: Keys and values of those before; the new ones are added.
+        """
+        B, n, _ = x.shape
+        q: Float[Tensor, "B h n d_k"] = (
+            linear(x, self.wq, self.bq).view(B, n, self.h, self.d_k).transpose(1, 2)
+        )
+        new_k: Float[Tensor, "B h_kv n d_k"] = (
+            linear(x, self.wk, self.bk).view(B, n, self.h_kv, self.d_k).transpose(1, 2)
+        )
+        new_v: Float[Tensor, "B h_kv n d_k"] = (
+            linear(x, self.wv, self.bv).view(B, n, self.h_kv, self.d_k).transpose(1, 2)
+        )
+        if rotation is not None:
+            cosines: Float[Tensor, "n d_k"] = rotation[0]
+            sines: Float[Tensor, "n d_k"] = rotation[1]
+            q = q * cosines + q.roll(self.d_k // 2, -1) * sines
+            new_k = new_k * cosines + new_k.roll(self.d_k // 2, -1) * sines
+        cache.append(new_k, new_v)
+        k: Float[Tensor, "B h_kv m d_k"] = cache.keys()
+        v: Float[Tensor, "B h_kv m d_k"] = cache.values()
+        visible: Bool[Tensor, "B 1 n m"] | None = cache.visible
+        head_output: Float[Tensor, "B h n d_k"] = self.attend_across(q, k, v, visible, 0.0)
+        output: Float[Tensor, "B n d_model"] = self.output(head_output)
+        return output
+
+    def recalled(
+        self,
+        x: Float[Tensor, "B n d_model"],
+        memory: Float[Tensor, "B m d_model"],
+        visible: Bool[Tensor, "B 1 n m"] | None,
+        cache: MemoryCache,
+    ) -> Float[Tensor, "B n d_model"]:
+        """What `n` positions take from the other sequence, whose keys and values are kept.
+
+        Args:
+            x: The sequence that looks.
+            memory: The sequence that is looked at.
+            visible: Whether the query (third axis) may look at the key; None for everywhere.
+            cache: The other sequence's keys and values; made here the first time.
+        """
+        B, n, _ = x.shape
+        m = memory.shape[1]
+        q: Float[Tensor, "B h n d_k"] = (
+            linear(x, self.wq, self.bq).view(B, n, self.h, self.d_k).transpose(1, 2)
+        )
+        if cache.k is None:
+            cache.k = linear(memory, self.wk, self.bk).view(B, m, self.h_kv, -1).transpose(1, 2)
+            cache.v = linear(memory, self.wv, self.bv).view(B, m, self.h_kv, -1).transpose(1, 2)
+        k: Float[Tensor, "B h_kv m d_k"] = cache.k
+        v: Float[Tensor, "B h_kv m d_k"] | None = cache.v
+        head_output: Float[Tensor, "B h n d_k"] = self.attend_across(q, k, v, visible, 0.0)
+        output: Float[Tensor, "B n d_model"] = self.output(head_output)
+        return output
 
 
 class SelfAttention(Attention):
@@ -79,6 +149,7 @@ class SelfAttention(Attention):
         x: Float[Tensor, "B n d_model"],
         visible: Bool[Tensor, "B 1 n n"] | None = None,
         rotation: Float[Tensor, "2 n d_k"] | None = None,
+        cache: LayerCache | None = None,
     ) -> Float[Tensor, "B n d_model"]:
         """What each position takes from the positions it may see.
 
@@ -87,7 +158,10 @@ class SelfAttention(Attention):
             visible: Whether the query (third axis) may look at the key; None for the left
                 side of a causal layer, and for everywhere in another.
             rotation: Cosines and sines of the rotary positions.
+            cache: Keys and values of what came before `x`, which also says who is visible.
         """
+        if cache is not None:
+            return self.continued(x, rotation, cache)
         B, n, _ = x.shape
         q: Float[Tensor, "B h n d_k"] = (
             linear(x, self.wq, self.bq).view(B, n, self.h, self.d_k).transpose(1, 2)
@@ -128,6 +202,7 @@ class GroupedSelfAttention(Attention):
         x: Float[Tensor, "B n d_model"],
         visible: Bool[Tensor, "B 1 n n"] | None = None,
         rotation: Float[Tensor, "2 n d_k"] | None = None,
+        cache: LayerCache | None = None,
     ) -> Float[Tensor, "B n d_model"]:
         """What each position takes from the positions it may see.
 
@@ -136,7 +211,10 @@ class GroupedSelfAttention(Attention):
             visible: Whether the query (third axis) may look at the key; None for the left
                 side of a causal layer, and for everywhere in another.
             rotation: Cosines and sines of the rotary positions.
+            cache: Keys and values of what came before `x`, which also says who is visible.
         """
+        if cache is not None:
+            return self.continued(x, rotation, cache)
         B, n, _ = x.shape
         q: Float[Tensor, "B h n d_k"] = (
             linear(x, self.wq, self.bq).view(B, n, self.h, self.d_k).transpose(1, 2)
@@ -162,18 +240,12 @@ class GroupedSelfAttention(Attention):
 class CrossAttention(Attention):
     """Multi-head attention of one sequence to another: Q from `x`, K and V from `memory`."""
 
-    attend: Attend
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
-        chosen = explicit if config.attention == "explicit" else fused
-        self.attend = chosen.attend_across
-
     def forward(
         self,
         x: Float[Tensor, "B n d_model"],
         memory: Float[Tensor, "B m d_model"],
         visible: Bool[Tensor, "B 1 n m"] | None = None,
+        cache: MemoryCache | None = None,
     ) -> Float[Tensor, "B n d_model"]:
         """What each position takes from the other sequence.
 
@@ -181,7 +253,10 @@ class CrossAttention(Attention):
             x: The sequence that looks.
             memory: The sequence that is looked at.
             visible: Whether the query (third axis) may look at the key; None for everywhere.
+            cache: Where the other sequence's keys and values are kept between steps.
         """
+        if cache is not None:
+            return self.recalled(x, memory, visible, cache)
         B, n, _ = x.shape
         m = memory.shape[1]
         q: Float[Tensor, "B h n d_k"] = (
@@ -193,7 +268,7 @@ class CrossAttention(Attention):
         v: Float[Tensor, "B h m d_k"] = (
             linear(memory, self.wv, self.bv).view(B, m, self.h_kv, self.d_k).transpose(1, 2)
         )
-        head_output: Float[Tensor, "B h n d_k"] = self.attend(
+        head_output: Float[Tensor, "B h n d_k"] = self.attend_across(
             q, k, v, visible, self.dropout if self.training else 0.0
         )
         output: Float[Tensor, "B n d_model"] = self.output(head_output)
@@ -203,18 +278,12 @@ class CrossAttention(Attention):
 class GroupedCrossAttention(Attention):
     """`CrossAttention` whose query heads share keys and values."""
 
-    attend: Attend
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
-        chosen = explicit if config.attention == "explicit" else fused
-        self.attend = chosen.attend_across_grouped
-
     def forward(
         self,
         x: Float[Tensor, "B n d_model"],
         memory: Float[Tensor, "B m d_model"],
         visible: Bool[Tensor, "B 1 n m"] | None = None,
+        cache: MemoryCache | None = None,
     ) -> Float[Tensor, "B n d_model"]:
         """What each position takes from the other sequence.
 
@@ -222,7 +291,10 @@ class GroupedCrossAttention(Attention):
             x: The sequence that looks.
             memory: The sequence that is looked at.
             visible: Whether the query (third axis) may look at the key; None for everywhere.
+            cache: Where the other sequence's keys and values are kept between steps.
         """
+        if cache is not None:
+            return self.recalled(x, memory, visible, cache)
         B, n, _ = x.shape
         m = memory.shape[1]
         q: Float[Tensor, "B h n d_k"] = (
@@ -234,7 +306,7 @@ class GroupedCrossAttention(Attention):
         v: Float[Tensor, "B h_kv m d_k"] = (
             linear(memory, self.wv, self.bv).view(B, m, self.h_kv, self.d_k).transpose(1, 2)
         )
-        head_output: Float[Tensor, "B h n d_k"] = self.attend(
+        head_output: Float[Tensor, "B h n d_k"] = self.attend_across(
             q, k, v, visible, self.dropout if self.training else 0.0
         )
         output: Float[Tensor, "B n d_model"] = self.output(head_output)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from shapetrace.model.attention import cross_attention, self_attention
+from shapetrace.model.cache import LayerCache, MemoryCache
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.feedforward import feedforward
 from shapetrace.model.norm import norm
@@ -35,11 +36,12 @@ class PreNormBlock(Block):
         x: Float[Tensor, "B n d_model"],
         visible: Bool[Tensor, "B 1 n n"] | None = None,
         rotation: Float[Tensor, "2 n d_k"] | None = None,
+        cache: LayerCache | None = None,
     ) -> Float[Tensor, "B n d_model"]:
-        """The sequence after one block."""
+        """The sequence after one block; `cache` keeps what came before it."""
         drop = self.dropout if self.training else 0.0
         change: Float[Tensor, "B n d_model"] = self.attention(
-            self.attention_norm(x), visible, rotation
+            self.attention_norm(x), visible, rotation, cache
         )
         x = x + (dropout(change, drop) if drop else change)
         change = self.feedforward(self.feedforward_norm(x))
@@ -54,10 +56,11 @@ class PostNormBlock(Block):
         x: Float[Tensor, "B n d_model"],
         visible: Bool[Tensor, "B 1 n n"] | None = None,
         rotation: Float[Tensor, "2 n d_k"] | None = None,
+        cache: LayerCache | None = None,
     ) -> Float[Tensor, "B n d_model"]:
-        """The sequence after one block."""
+        """The sequence after one block; `cache` keeps what came before it."""
         drop = self.dropout if self.training else 0.0
-        change: Float[Tensor, "B n d_model"] = self.attention(x, visible, rotation)
+        change: Float[Tensor, "B n d_model"] = self.attention(x, visible, rotation, cache)
         x = self.attention_norm(x + (dropout(change, drop) if drop else change))
         change = self.feedforward(x)
         output: Float[Tensor, "B n d_model"] = self.feedforward_norm(
@@ -85,14 +88,19 @@ class PreNormCrossBlock(CrossBlock):
         visible: Bool[Tensor, "B 1 n n"] | None = None,
         memory_visible: Bool[Tensor, "B 1 n m"] | None = None,
         rotation: Float[Tensor, "2 n d_k"] | None = None,
+        cache: LayerCache | None = None,
+        source: MemoryCache | None = None,
     ) -> Float[Tensor, "B n d_model"]:
-        """The target sequence after one block; `memory` is the encoder's output."""
+        """The target sequence after one block; `memory` is the encoder's output.
+
+        `cache` keeps what came before, and `source` the encoder's keys and values.
+        """
         drop = self.dropout if self.training else 0.0
         change: Float[Tensor, "B n d_model"] = self.attention(
-            self.attention_norm(x), visible, rotation
+            self.attention_norm(x), visible, rotation, cache
         )
         x = x + (dropout(change, drop) if drop else change)
-        change = self.cross_attention(self.cross_attention_norm(x), memory, memory_visible)
+        change = self.cross_attention(self.cross_attention_norm(x), memory, memory_visible, source)
         x = x + (dropout(change, drop) if drop else change)
         change = self.feedforward(self.feedforward_norm(x))
         return x + (dropout(change, drop) if drop else change)
@@ -108,12 +116,17 @@ class PostNormCrossBlock(CrossBlock):
         visible: Bool[Tensor, "B 1 n n"] | None = None,
         memory_visible: Bool[Tensor, "B 1 n m"] | None = None,
         rotation: Float[Tensor, "2 n d_k"] | None = None,
+        cache: LayerCache | None = None,
+        source: MemoryCache | None = None,
     ) -> Float[Tensor, "B n d_model"]:
-        """The target sequence after one block; `memory` is the encoder's output."""
+        """The target sequence after one block; `memory` is the encoder's output.
+
+        `cache` keeps what came before, and `source` the encoder's keys and values.
+        """
         drop = self.dropout if self.training else 0.0
-        change: Float[Tensor, "B n d_model"] = self.attention(x, visible, rotation)
+        change: Float[Tensor, "B n d_model"] = self.attention(x, visible, rotation, cache)
         x = self.attention_norm(x + (dropout(change, drop) if drop else change))
-        change = self.cross_attention(x, memory, memory_visible)
+        change = self.cross_attention(x, memory, memory_visible, source)
         x = self.cross_attention_norm(x + (dropout(change, drop) if drop else change))
         change = self.feedforward(x)
         output: Float[Tensor, "B n d_model"] = self.feedforward_norm(

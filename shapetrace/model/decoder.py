@@ -4,6 +4,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from shapetrace.model.blocks import block
+from shapetrace.model.cache import Cache
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.heads import LanguageHead
 from shapetrace.model.stack import Stack
@@ -49,3 +50,29 @@ class Decoder(Stack):
             x = self.final_norm(x)
         logits: Float[Tensor, "B n vocab_size"] = self.head(x)
         return logits
+
+    def extend(self, token_ids: Int[Tensor, "B n"], cache: Cache) -> Float[Tensor, "B vocab_size"]:
+        """A score for each token that may follow the last of `n` new ones.
+
+        Args:
+            token_ids: The tokens that continue each text.
+            cache: Keys and values of the tokens before; those of the new ones are added.
+
+        Raises:
+            ModelError: There are more tokens than learned positions.
+        """
+        start, n = cache.length, token_ids.shape[1]
+        cache.look(n)
+        x: Float[Tensor, "B n d_model"] = self.embedding(
+            token_ids, start, position_ids=cache.position_ids(n)
+        )
+        rotation: Float[Tensor, "2 n d_k"] | None = (
+            None if self.rotary is None else self.rotary(x, start)
+        )
+        for layer, past in zip(self.blocks, cache.layers, strict=True):
+            x = layer(x, None, rotation, past)
+        last: Float[Tensor, "B 1 d_model"] = x[:, -1:]
+        if self.final_norm is not None:
+            last = self.final_norm(last)
+        logits: Float[Tensor, "B 1 vocab_size"] = self.head(last)
+        return logits[:, 0]

@@ -37,14 +37,27 @@ class Embedding(nn.Module):
         self.dropout = config.dropout
 
     def forward(
-        self, token_ids: Int[Tensor, "B n"], start: int = 0
+        self,
+        token_ids: Int[Tensor, "B n"],
+        start: int = 0,
+        *,
+        position_ids: Int[Tensor, "B n"] | None = None,
     ) -> Float[Tensor, "B n d_model"]:
-        """The tokens as vectors; `start` is the position of the first."""
+        """The tokens as vectors.
+
+        Args:
+            token_ids: The tokens.
+            start: The position of the first.
+            position_ids: Of each, where the texts of a batch stand apart; wins over `start`.
+        """
         x: Float[Tensor, "B n d_model"] = self.token(token_ids)
         if self.scale != 1.0:
             x = x * self.scale
         if self.position is not None:
-            x = x + self.position(x, start)
+            if position_ids is None:
+                x = x + self.position(x, start)
+            else:
+                x = x + self.position.at(position_ids)
         if self.norm is not None:
             x = self.norm(x)
         return dropout(x, self.dropout) if self.training and self.dropout else x
@@ -62,6 +75,8 @@ class SegmentEmbedding(Embedding):
         token_ids: Int[Tensor, "B n"],
         start: int = 0,
         token_type_ids: Int[Tensor, "B n"] | None = None,
+        *,
+        position_ids: Int[Tensor, "B n"] | None = None,
     ) -> Float[Tensor, "B n d_model"]:
         """The tokens as vectors; without `token_type_ids`, all belong to the first text."""
         types: Int[Tensor, "B n"] = (
@@ -72,7 +87,10 @@ class SegmentEmbedding(Embedding):
             x = x * self.scale
         x = x + self.token_type(types)
         if self.position is not None:
-            x = x + self.position(x, start)
+            if position_ids is None:
+                x = x + self.position(x, start)
+            else:
+                x = x + self.position.at(position_ids)
         if self.norm is not None:
             x = self.norm(x)
         return dropout(x, self.dropout) if self.training and self.dropout else x

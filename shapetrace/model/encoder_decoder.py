@@ -4,8 +4,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from shapetrace.model.blocks import cross_block
+from shapetrace.model.cache import Cache, MemoryCache
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.encoder import Encoder
+from shapetrace.model.errors import ModelError
 from shapetrace.model.heads import LanguageHead
 from shapetrace.model.stack import Stack, Transformer
 from shapetrace.model.visibility import across, left_side
@@ -45,6 +47,31 @@ class CrossDecoder(Stack):
         rotation: Float[Tensor, "2 n d_k"] | None = None if self.rotary is None else self.rotary(x)
         for layer in self.blocks:
             x = layer(x, memory, visible, memory_visible, rotation)
+        if self.final_norm is not None:
+            x = self.final_norm(x)
+        return x
+
+    def extend(
+        self, token_ids: Int[Tensor, "B n"], cache: Cache, memory: Float[Tensor, "B m d_model"]
+    ) -> Float[Tensor, "B n d_model"]:
+        """Each of `n` new target tokens in the context of those before it and of the source.
+
+        Args:
+            token_ids: The tokens that continue the target.
+            cache: Keys and values of the tokens before; those of the new ones are added.
+            memory: The encoder's output.
+        """
+        start, n = cache.length, token_ids.shape[1]
+        cache.look(n)
+        memory_visible: Bool[Tensor, "B 1 n m"] | None = (
+            None if cache.memory_mask is None else across(cache.memory_mask, n)
+        )
+        x: Float[Tensor, "B n d_model"] = self.embedding(token_ids, start)
+        rotation: Float[Tensor, "2 n d_k"] | None = (
+            None if self.rotary is None else self.rotary(x, start)
+        )
+        for layer, past, source in zip(self.blocks, cache.layers, cache.sources, strict=True):
+            x = layer(x, memory, None, memory_visible, rotation, past, source)
         if self.final_norm is not None:
             x = self.final_norm(x)
         return x
@@ -89,3 +116,30 @@ class EncoderDecoder(Transformer):
         x: Float[Tensor, "B n d_model"] = self.decoder(target_ids, memory, target_mask, mask)
         logits: Float[Tensor, "B n vocab_size"] = self.head(x)
         return logits
+
+    def read(
+        self, token_ids: Int[Tensor, "B m"], mask: Bool[Tensor, "B m"] | None, cache: Cache
+    ) -> None:
+        """Read the source, once; the decoder's layers keep its keys and values in `cache`."""
+        memory: Float[Tensor, "B m d_model"] = self.encoder(token_ids, mask)
+        cache.memory = memory
+        cache.memory_mask = mask
+        cache.sources = [MemoryCache() for _ in self.decoder.blocks]
+
+    def extend(self, token_ids: Int[Tensor, "B n"], cache: Cache) -> Float[Tensor, "B vocab_size"]:
+        """A score for each token that may follow the last of `n` new ones of the target.
+
+        Args:
+            token_ids: The tokens that continue the target.
+            cache: After `read`; keys and values of the new tokens are added.
+
+        Raises:
+            ModelError: The source was not read, or there are more tokens than learned positions.
+        """
+        memory: Float[Tensor, "B m d_model"] | None = cache.memory
+        if memory is None:
+            raise ModelError("the source comes first: call `read`")
+        x: Float[Tensor, "B n d_model"] = self.decoder.extend(token_ids, cache, memory)
+        last: Float[Tensor, "B 1 d_model"] = x[:, -1:]
+        logits: Float[Tensor, "B 1 vocab_size"] = self.head(last)
+        return logits[:, 0]

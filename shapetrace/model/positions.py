@@ -8,6 +8,7 @@ import math
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, arange, nn, stack, tensor, where
+from torch.nn.functional import embedding
 
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.errors import ModelError
@@ -34,6 +35,10 @@ class LearnedPositions(nn.Module):
             raise ModelError(f"{start + n} tokens, but only {known} positions (`max_positions`)")
         return self.weight[start : start + n]
 
+    def at(self, position_ids: Int[Tensor, "B n"]) -> Float[Tensor, "B n d_model"]:
+        """The row of each position, where texts of a batch stand apart."""
+        return embedding(position_ids, self.weight)
+
 
 class SinusoidalPositions(nn.Module):
     """sin and cos of pos / 10000^(2i / d_model); Vaswani et al. 2017, section 3.5."""
@@ -53,6 +58,15 @@ class SinusoidalPositions(nn.Module):
         position: Int[Tensor, " n"] = arange(start, start + x.shape[1], device=x.device)
         angles: Float[Tensor, "n d_model"] = position[:, None] * frequencies
         return where(even, angles.sin(), angles.cos()).to(x.dtype)
+
+    def at(self, position_ids: Int[Tensor, "B n"]) -> Float[Tensor, "B n d_model"]:
+        """The row of each position, where texts of a batch stand apart."""
+        even: Bool[Tensor, " d_model"] = tensor(self.even, device=position_ids.device)
+        frequencies: Float[Tensor, " d_model"] = tensor(
+            self.frequencies, device=position_ids.device
+        )
+        angles: Float[Tensor, "B n d_model"] = position_ids[:, :, None] * frequencies
+        return where(even, angles.sin(), angles.cos())
 
 
 class RotaryPositions(nn.Module):

@@ -16,7 +16,7 @@ from shapetrace.model.encoder_decoder import EncoderDecoder
 from shapetrace.model.norm import LayerNorm, RMSNorm
 from shapetrace.model.stack import Transformer
 
-__all__ = ["Decoder", "Encoder", "EncoderDecoder", "MaskedEncoder", "Transformer", "build"]
+__all__ = ["Decoder", "Encoder", "EncoderDecoder", "MaskedEncoder", "Transformer", "build", "frame"]
 
 
 def build(
@@ -37,6 +37,11 @@ def build(
     if place.type != "meta":
         initialize(model)
     return model
+
+
+def frame(config: ModelConfig, dtype: torch.dtype | None = None) -> Transformer:
+    """The model without weights, on the meta device: instant at any size."""
+    return build(config, "meta", dtype)
 
 
 @contextmanager
