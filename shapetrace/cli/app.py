@@ -1,10 +1,7 @@
 """The Typer app with its commands, and the one place where errors become exit codes."""
 
-import signal
 import sys
-import threading
 import traceback
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -12,7 +9,9 @@ import typer
 from shapetrace.cli.annotate import annotate
 from shapetrace.cli.configs import configs
 from shapetrace.cli.forward import forward
+from shapetrace.cli.interrupt import CTRL_C
 from shapetrace.cli.report import report
+from shapetrace.cli.trace import trace
 from shapetrace.errors import ShapetraceError
 
 _USAGE_ERROR = typer.BadParameter.__bases__[0]
@@ -26,6 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(forward)
+app.command()(trace)
 app.command()(report)
 app.command()(annotate)
 app.command()(configs)
@@ -68,30 +68,12 @@ def _without_debug(arguments: list[str]) -> tuple[list[str], bool]:
     return [word for word in arguments if word != "--debug"], "--debug" in arguments
 
 
-class _CtrlC:
-    """Remembers Ctrl-C: torch, half imported, turns it into whatever error comes first."""
-
-    def __init__(self) -> None:
-        self.pressed = False
-
-    def __call__(self, _signal: int, _frame: FrameType | None) -> None:
-        """Interrupt, as Python does by itself."""
-        self.pressed = True
-        raise KeyboardInterrupt
-
-
 def _run(arguments: list[str], *, debug: bool) -> int:
-    ctrl_c = _CtrlC()
-    if threading.current_thread() is not threading.main_thread():
-        return _attempt(arguments, ctrl_c, debug=debug)
-    before = signal.signal(signal.SIGINT, ctrl_c)
-    try:
-        return _attempt(arguments, ctrl_c, debug=debug)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with CTRL_C.watched():
+        return _attempt(arguments, debug=debug)
 
 
-def _attempt(arguments: list[str], ctrl_c: _CtrlC, *, debug: bool) -> int:
+def _attempt(arguments: list[str], *, debug: bool) -> int:
     try:
         return int(app(args=arguments, prog_name="shapetrace", standalone_mode=False) or 0)
     except KeyboardInterrupt:
@@ -99,7 +81,7 @@ def _attempt(arguments: list[str], ctrl_c: _CtrlC, *, debug: bool) -> int:
     except typer.Abort:
         return _INTERRUPTED
     except Exception as error:
-        if ctrl_c.pressed:
+        if CTRL_C.pressed:
             return _INTERRUPTED
         if not isinstance(error, (ShapetraceError, _USAGE_ERROR)):
             raise

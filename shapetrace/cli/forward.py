@@ -23,7 +23,7 @@ def forward(
     ] = None,
     text: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="A text; give several for a padded batch."),
+        typer.Option("--text", metavar="TEXT", help="A text; give several for a padded batch."),
     ] = None,
     text_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A UTF-8 file with one text.")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from shapetrace.cli.interrupt import CTRL_C
 from shapetrace.errors import ShapetraceError
 from shapetrace.report import Canvas, Language, Level, build_report, choose
 from shapetrace.trace.records import Trace
@@ -48,7 +49,8 @@ def show(trace: Trace, style: Style) -> int:
 
 
 def note(text: str) -> None:
-    """Say on stderr what is going on, when someone is looking."""
+    """Say on stderr what is going on, when someone is looking; stop if Ctrl-C was pressed."""
+    CTRL_C.check()
     if sys.stderr is not None and sys.stderr.isatty():
         sys.stderr.write(f"{text}\n")
 

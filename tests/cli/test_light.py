@@ -58,11 +58,13 @@ def test_commands_start_within_twice_their_libraries(python, saved):
         "report --help": [python, "-m", "shapetrace", "report", "--help"],
         "report": [python, "-m", "shapetrace", "report", str(saved)],
     }
+    limits = {"help": 2, "report --help": 2, "report": 4}
     best = dict.fromkeys(commands, float("inf"))
-    for _ in range(6):
+    for _ in range(15):  # the least of many: a busy machine only ever adds
         for name, arguments in commands.items():
             best[name] = min(best[name], cpu_seconds(arguments))
-    print({name: round(seconds / best["base"], 2) for name, seconds in best.items()})
-    assert best["help"] < 2 * best["base"]
-    assert best["report --help"] < 2 * best["base"]
-    assert best["report"] < 4 * best["base"]
+        ratios = {name: best[name] / best["base"] for name in limits}
+        if all(ratios[name] < 0.9 * limits[name] for name in limits):
+            break
+    print({name: round(ratio, 2) for name, ratio in ratios.items()})
+    assert all(ratios[name] < limits[name] for name in limits), ratios
