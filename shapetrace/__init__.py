@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from shapetrace.errors import ShapetraceError
@@ -37,3 +39,25 @@ def __getattr__(name: str) -> object:
 def __dir__() -> list[str]:
     """All names, those not yet imported too."""
     return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """This package's own class: `shapetrace.trace` is a function and a subpackage.
+
+    Importing the subpackage would put the module in the function's place; here it does not.
+    ``from shapetrace.trace import Scope`` works as for any package.
+    """
+
+    @property
+    def trace(self) -> object:
+        """The function."""
+        from shapetrace import api  # noqa: PLC0415
+
+        return api.trace
+
+    @trace.setter
+    def trace(self, module: object) -> None:
+        """What the import system does with the subpackage."""
+
+
+sys.modules[__name__].__class__ = _Package

@@ -5,15 +5,19 @@ Nothing here imports torch until something has to run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shapetrace.api.choosing import choose_config
+from shapetrace.api.traced import Traced
+from shapetrace.api.watching import record, trace
 from shapetrace.trace.records import Trace
-from shapetrace.trace.storage import load, save
+from shapetrace.trace.storage import load as read
+from shapetrace.trace.storage import save
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from shapetrace.api.one_pass import forward
-    from shapetrace.capture.record import Recording
     from shapetrace.model import ModelConfig
 
 __all__ = ["Trace", "choose_config", "configs", "forward", "load", "record", "save", "trace"]
@@ -35,31 +39,13 @@ def configs() -> dict[str, ModelConfig]:
     return {name: ModelConfig.from_preset(name) for name in presets()}
 
 
-def record(model: Any, **options: Any) -> Recording:
-    """Watch whatever runs inside a ``with`` block; its `trace` is there afterwards.
+def load(path: str | PathLike[str]) -> Traced:
+    """Read a trace that this version or an older one saved.
 
     Args:
-        model: The module whose calls are to be named.
-        options: As for `shapetrace.capture.record`.
+        path: The file.
 
-    Example:
-        >>> with record(model) as recording:
-        ...     model(token_ids)
-        >>> recording.trace.tensors
+    Raises:
+        ShapetraceError: If the file cannot be read or is no trace.
     """
-    from shapetrace.capture.record import record as watch  # noqa: PLC0415 - needs torch
-
-    return watch(model, **options)
-
-
-def trace(model: Any, *args: Any, **kwargs: Any) -> Trace:
-    """Call a model once and return the trace of the call.
-
-    Args:
-        model: The module.
-        args: Its arguments.
-        kwargs: Its keyword arguments.
-    """
-    with record(model) as recording:
-        model(*args, **kwargs)
-    return recording.trace
+    return Traced.of(read(path))

@@ -12,9 +12,10 @@ import torch
 from torch import nn
 
 from shapetrace.capture.inputs import CallInputs, from_specs
+from shapetrace.capture.instances import name_axes, resized, weightless_copy
 from shapetrace.capture.loading import load_object
 from shapetrace.capture.recipes import Configured, Ready, Recipe, call, configured, integers
-from shapetrace.capture.subject import Subject
+from shapetrace.capture.subject import Arguments, Subject
 from shapetrace.errors import ShapetraceError
 
 Value = int | float | bool | str | None
@@ -76,23 +77,28 @@ class Target:
             options: Further fields of the `Subject`.
         """
         specs = inputs.specs
+        axes, sizes = ({}, dict(specs.sizes)) if specs is not None else name_axes(inputs, None)
+        ready = self.recipe.make({}) if isinstance(self.recipe, Ready) else None
 
         def build(sizes: Mapping[str, int]) -> nn.Module:
-            known = self.integers() if self.rebuilds else {}
+            if ready is not None:
+                return weightless_copy(ready)
+            known = self.integers()
             changed = {key: size for key, size in sizes.items() if known.get(key, size) != size}
             return self.build(changed).eval()
 
-        def arguments(
-            dims: Mapping[str, int], _: Mapping[str, int]
-        ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        def arguments(dims: Mapping[str, int], _: Mapping[str, int]) -> Arguments:
             if specs is None:
-                return inputs.args, inputs.kwargs
+                given: Arguments = resized((inputs.args, inputs.kwargs), axes, dims)
+                return given
             made = from_specs(specs.resized(dims), weightless=True)
             return made.args, made.kwargs
 
-        sizes = dict(specs.sizes) if specs is not None else {}
         known = self.integers() if self.rebuilds else {}
-        return Subject(known, sizes, build, arguments, rebuilt=self.rebuilds, **options)
+        guessed = dict.fromkeys(sizes, specs is None)
+        return Subject(
+            known, sizes, build, arguments, rebuilt=self.rebuilds, guessed=guessed, **options
+        )
 
 
 def resolve(text: str, arguments: Sequence[str] = (), hf_config: Sequence[str] = ()) -> Target:

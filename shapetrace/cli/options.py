@@ -31,3 +31,41 @@ Output: TypeAlias = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="FILE", help="Write to this file, whole or not at all."),
 ]
+Device: TypeAlias = Annotated[
+    Literal["cpu", "cuda", "meta"],
+    typer.Option(help="Where to run; meta has sizes but no values."),
+]
+Seed: TypeAlias = Annotated[
+    int, typer.Option(metavar="S", min=0, help="Of random weights and random inputs.")
+]
+Check: TypeAlias = Annotated[
+    bool,
+    typer.Option("--check/--no-check", help="Check declared annotations."),
+]
+Save: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="Keep the trace for `shapetrace report`.", metavar="TRACE"),
+]
+TargetName: TypeAlias = Annotated[
+    str,
+    typer.Argument(metavar="TARGET", help="package.module:Class or path/to/file.py:thing."),
+]
+InputSpec: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--input", metavar="SPEC", help="An input: ids:int64[B=2,n=16]<1000."),
+]
+InputFile: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="file.py:make_inputs, a .pt or .safetensors file."),
+]
+Arg: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="Argument of the constructor.")
+]
+HfConfig: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FILE|KEY=VALUE", help="Configuration of a Hugging Face class."),
+]
+Alias: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=OTHER", help="Another name for a dimension."),
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from shapetrace.explain import explain
 from shapetrace.report.document import counted_rows
 from shapetrace.report.reporter import Reporter
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from shapetrace.report.document import Report
     from shapetrace.report.reporter import Canvas
     from shapetrace.report.rows import Row
-    from shapetrace.trace.records import Failure, Trace
+    from shapetrace.trace.records import Trace
 
 FORMAT_VERSION = 1
 """Raised when a key changes its meaning or goes; new keys may come without."""
@@ -31,7 +32,7 @@ def render(report: Report, _canvas: Canvas) -> str:
         "tokens": [[list(pair) for pair in text] for text in report.trace.tokens],
         "totals": _totals(report.totals, report.trace),
         "mismatches": [_mismatch(found, report.trace) for found in report.mismatches],
-        "failure": _failure(report.trace.failure),
+        "failure": _failure(report.trace),
         "notes": list(report.trace.notes),
         "environment": dict(report.trace.environment),
     }
@@ -99,15 +100,17 @@ def _mismatch(found: Mismatch, trace: Trace) -> dict[str, Any]:
     }
 
 
-def _failure(failure: Failure | None) -> dict[str, Any] | None:
+def _failure(trace: Trace) -> dict[str, Any] | None:
+    failure = trace.failure
     if failure is None:
         return None
-    return {
+    found = {
         "type": failure.type_name,
         "message": failure.message,
         "file": failure.file,
         "line": failure.line,
     }
+    return found | {"explanation": explain(trace)} if failure.statement else found
 
 
 JSON = Reporter("json", (".json",), folds=False, render=render)

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shapetrace.explain import explain
 from shapetrace.report.words import word
 from shapetrace.units import (
     format_bytes,
@@ -169,7 +170,9 @@ def alarms(report: Report) -> list[tuple[str, str]]:
     language = report.language
     lines = [(word("mismatch", language), found.text) for found in report.mismatches]
     failure = report.trace.failure
-    if failure is not None:
+    if failure is not None and failure.statement:
+        lines.append((word("failed", language), explain(report.trace)))
+    elif failure is not None:
         place = f" ({failure.file}:{failure.line})" if failure.file else ""
         path = report.trace.scopes[failure.scope].path if report.trace.scopes else ""
         where = f" in {path}" if path else ""

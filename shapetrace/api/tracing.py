@@ -1,0 +1,173 @@
+"""One traced call of any model, from what the user says to a named trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from shapetrace.api.traced import Traced
+from shapetrace.errors import ShapetraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import nn
+
+    from shapetrace.capture.discover import Wanted
+    from shapetrace.capture.inputs import CallInputs
+    from shapetrace.capture.target import Target
+    from shapetrace.trace.naming import Probing
+    from shapetrace.trace.records import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be traced.
+
+    Attributes:
+        target: ``package.module:Class``, ``package.module:factory``, ``path/to/file.py:thing``.
+        inputs: Input specs.
+        inputs_file: Instead of specs, ``file.py:make_inputs``, a ``.pt`` or ``.safetensors``.
+        arguments: ``key=value`` arguments of the constructor or factory.
+        hf_config: A ``config.json`` or ``key=value`` fields, for a Hugging Face class.
+        aliases: ``name=other`` names for dimensions.
+        device: ``cpu``, ``cuda`` or ``meta``.
+        seed: Of random weights and inputs.
+        train: Run in training mode and with gradients.
+        check: Whether declared annotations are checked.
+    """
+
+    target: str
+    inputs: Sequence[str] = ()
+    inputs_file: str | None = None
+    arguments: Sequence[str] = ()
+    hf_config: Sequence[str] = ()
+    aliases: Sequence[str] = ()
+    device: str = "cpu"
+    seed: int = 0
+    train: bool = False
+    check: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A trace, whole or up to a failure, and the exception that ended it."""
+
+    trace: Traced
+    error: BaseException | None = None
+
+
+def trace_target(request: Request, progress: Callable[[str], None] = lambda _: None) -> Outcome:
+    """Make a model, call it once, and name every axis of what it computes.
+
+    Args:
+        request: What is to be traced.
+        progress: Is told what is going on.
+
+    Returns:
+        The trace. A model that raises, calls `sys.exit` or is interrupted leaves the trace
+        up to there, and its exception.
+
+    Raises:
+        ShapetraceError: For a target, inputs or names that cannot be, before anything runs.
+    """
+    from shapetrace.api.running import check_device  # noqa: PLC0415 - needs torch
+    from shapetrace.capture.inputs import check_signature  # noqa: PLC0415
+    from shapetrace.capture.target import resolve  # noqa: PLC0415
+
+    aliases = _aliases(request.aliases)
+    check_device(request.device)
+    target = resolve(request.target, request.arguments, request.hf_config)
+    inputs = _inputs(request)
+    progress(f"making {target.name}")
+    model = target.build(device=request.device, seed=request.seed).train(request.train)
+    check_signature(model, inputs)
+    probing, wanted = _probed(target, inputs, progress)
+    progress("running one pass")
+    trace, error = _run(request, target, model, inputs, wanted)
+    return Outcome(Traced.of(_completed(trace, request, probing, aliases)), error)
+
+
+def _aliases(texts: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        name, equals, other = (part.strip() for part in text.partition("="))
+        if not equals or not name or not other.isidentifier():
+            raise ShapetraceError(
+                f"--alias {text!r} is not of the form name=other, such as hidden_size=d_model"
+            )
+        found[name] = other
+    return found
+
+
+def _inputs(request: Request) -> CallInputs:
+    from shapetrace.capture.inputs import from_file, from_specs  # noqa: PLC0415
+    from shapetrace.dims.specs import parse_specs  # noqa: PLC0415
+
+    if request.inputs_file is None:
+        specs = parse_specs(request.inputs)
+        return from_specs(specs, device=request.device, seed=request.seed)
+    if request.inputs:
+        raise ShapetraceError("give --input specs or an --inputs file, not both")
+    return from_file(request.inputs_file, device=request.device)
+
+
+def _probed(
+    target: Target, inputs: CallInputs, progress: Callable[[str], None]
+) -> tuple[Probing | None, Wanted | None]:
+    """The probes; Ctrl-C skips them, and the real run goes on without names."""
+    from shapetrace.api.naming import probed  # noqa: PLC0415
+
+    try:
+        probing, wanted = probed(
+            target.subject(inputs), lambda name: progress(f"naming: {name} at another size")
+        )
+    except KeyboardInterrupt:
+        progress("naming was interrupted; running without it (Ctrl-C again stops that too)")
+        return None, None
+    return probing, wanted or None
+
+
+def _run(
+    request: Request, target: Target, model: nn.Module, inputs: CallInputs, wanted: Wanted | None
+) -> tuple[Trace, BaseException | None]:
+    import torch  # noqa: PLC0415
+
+    from shapetrace.capture.record import record  # noqa: PLC0415
+
+    sizes = dict(inputs.specs.sizes) if inputs.specs is not None else {}
+    recording = record(
+        model,
+        wanted=wanted,
+        target=target.name,
+        config=target.config(),
+        sizes=sizes,
+        check=request.check,
+    )
+    error: BaseException | None = None
+    try:
+        with torch.set_grad_enabled(request.train), recording:
+            model(*inputs.args, **inputs.kwargs)
+            if request.device == "cuda":
+                torch.cuda.synchronize()
+    except (Exception, KeyboardInterrupt, SystemExit) as raised:  # noqa: BLE001 - it is reported
+        error = raised
+    return recording.trace, error
+
+
+def _completed(
+    trace: Trace, request: Request, probing: Probing | None, aliases: dict[str, str]
+) -> Trace:
+    from shapetrace.trace.naming import named  # noqa: PLC0415
+
+    notes = "no weights (meta device): sizes and costs only"
+    weights = notes if request.device == "meta" else "random weights"
+    mode = "training mode, with gradients" if request.train else "evaluation mode, no gradients"
+    ran = (("device", request.device), ("seed", str(request.seed)))
+    trace = replace(
+        trace,
+        notes=(f"{weights}; {mode}", *trace.notes),
+        environment=(*trace.environment, *ran),
+    )
+    return named(trace, probing, aliases)

@@ -1,0 +1,113 @@
+"""Probing what is at hand: a model that exists, inputs that came with their values."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from shapetrace.capture.inputs import CallInputs
+from shapetrace.capture.subject import Arguments, Subject
+
+Axes = dict[int, tuple[str, ...]]
+"""By identity of an input tensor, the name of each axis; empty where it has none."""
+
+_BY_RANK = {1: ("B",), 2: ("B", "n"), 3: ("B", "n", ""), 4: ("B", "", "H", "W")}
+"""What the axes of an input are guessed to be; features (the last of three) are left alone."""
+_FEATURES = {2: ("B", "")}
+
+
+def subject_of(
+    model: nn.Module, inputs: CallInputs, dims: Mapping[str, int] | None = None
+) -> Subject:
+    """How to run a weightless copy of a model on its inputs at other sizes.
+
+    Args:
+        model: The model, which is left as it is.
+        inputs: Of the real run.
+        dims: Names of input axes by size; when None, they are guessed by position.
+    """
+    axes, sizes = name_axes(inputs, dims)
+
+    def build(_: Mapping[str, int]) -> nn.Module:
+        return weightless_copy(model)
+
+    def arguments(new: Mapping[str, int], _: Mapping[str, int]) -> Arguments:
+        given: Arguments = resized((inputs.args, inputs.kwargs), axes, new)
+        return given
+
+    guessed = dict.fromkeys(sizes, dims is None)
+    return Subject({}, sizes, build, arguments, rebuilt=False, guessed=guessed)
+
+
+def weightless_copy(model: nn.Module) -> nn.Module:
+    """A copy whose parameters and buffers are empty tensors on the current device.
+
+    Only weights are replaced: everything else is copied, so that running the copy changes
+    nothing of the model.
+    """
+    memo: dict[int, Any] = {}
+    for parameter in model.parameters():
+        empty = torch.empty(parameter.shape, dtype=parameter.dtype)
+        memo[id(parameter)] = nn.Parameter(empty, requires_grad=parameter.requires_grad)
+    for buffer in model.buffers():
+        memo[id(buffer)] = torch.zeros(buffer.shape, dtype=buffer.dtype)
+    return copy.deepcopy(model, memo)
+
+
+def name_axes(inputs: CallInputs, dims: Mapping[str, int] | None) -> tuple[Axes, dict[str, int]]:
+    """What each axis of the inputs is called, and the sizes of the names.
+
+    Args:
+        inputs: The inputs.
+        dims: Given names by size: an axis of that size has the name. Where two names have
+            one size, the axis takes the one that stands at its own position among `dims`.
+            None to guess by position.
+    """
+    axes: Axes = {}
+    sizes: dict[str, int] = dict(dims or {})
+    for _, tensor in inputs.tensors():
+        if tensor.layout is torch.strided:
+            shape = tuple(tensor.shape)
+            named = _guess(tensor, sizes) if dims is None else _given(shape, dims)
+            axes[id(tensor)] = named
+            if dims is None:
+                sizes.update({name: size for name, size in zip(named, shape, strict=True) if name})
+    return axes, sizes
+
+
+def _given(shape: tuple[int, ...], dims: Mapping[str, int]) -> tuple[str, ...]:
+    names = list(dims)
+    found = []
+    for position, size in enumerate(shape):
+        fitting = [name for name in names if dims[name] == size]
+        own = [name for name in fitting if names.index(name) == position]
+        found.append((own or fitting or [""])[0])
+    return tuple(found)
+
+
+def _guess(tensor: torch.Tensor, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """Names by position; one that means another size in an earlier input is not given."""
+    rank = tensor.dim()
+    is_features = rank == 2 and tensor.is_floating_point()  # noqa: PLR2004 - rows of features
+    names = (_FEATURES if is_features else _BY_RANK).get(rank, ("",) * rank)
+    return tuple(
+        name if sizes.get(name, size) == size else ""
+        for name, size in zip(names, tensor.shape, strict=True)
+    )
+
+
+def resized(value: Any, axes: Axes, sizes: Mapping[str, int]) -> Any:
+    """Zeros in place of every tensor, its named axes at other sizes; containers are kept."""
+    if isinstance(value, torch.Tensor):
+        names = axes.get(id(value), ("",) * value.dim())
+        shape = [sizes.get(n, s) if n else s for n, s in zip(names, value.shape, strict=True)]
+        return torch.zeros(shape, dtype=value.dtype)
+    if type(value) is dict:
+        return {key: resized(item, axes, sizes) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(resized(item, axes, sizes) for item in value)
+    return value

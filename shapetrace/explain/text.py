@@ -1,0 +1,103 @@
+"""The explanation of a failure as text, in the house's style."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shapetrace.explain.clashes import find_clashes
+from shapetrace.explain.origins import Origins, place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shapetrace.explain.clashes import Clash, Part
+    from shapetrace.trace.records import Failure, Operand, Trace
+
+_CALLERS = 4
+
+
+def explain(trace: Trace) -> str:
+    """Why a run failed.
+
+    Args:
+        trace: A trace; of one without a failure there is nothing to say.
+
+    Returns:
+        Lines: the error, the statement that raised it, each operand with its named shape
+        and where it was made, the sizes that clash, and what to do where that is plain;
+        empty when the run did not fail.
+
+    Example:
+        >>> print(explain(trace))
+        RuntimeError in blocks.3.mlp (MLP): mat1 and mat2 shapes cannot be multiplied ...
+          model.py:42: return self.down(hidden)
+            hidden: float32[B=2, n=16, d_ff=512], from `hidden` since blocks.3.mlp (model.py:41)
+            self.down.weight: float32[d_model=128, 768], from `self.down` (model.py:38)
+          clash: axis 2 of `hidden` is 512, axis 1 of `self.down.weight` is 768
+            512 is `d_ff`, from `hidden` since blocks.3.mlp (model.py:41)
+            768 is from `self.down` (model.py:38)
+          fix: give `hidden` a last axis of 768, or make `self.down` with in_features=512
+    """
+    failure = trace.failure
+    return "" if failure is None else "\n".join(_lines(Origins(trace, failure), failure))
+
+
+def _lines(origins: Origins, failure: Failure) -> Iterator[str]:
+    where = origins.where()
+    message = failure.message.strip().partition("\n")[0]
+    yield f"{failure.type_name}{f' in {where}' if where else ''}: {message}"
+    if failure.file:
+        yield from _statement(failure)
+    for operand in failure.operands:
+        if operand.text not in (operand.value, repr(operand.value)):
+            yield f"    {_operand(origins, operand)}"
+    for clash in find_clashes(failure):
+        yield from _clash(origins, clash)
+    for file, line, text in _callers(failure):
+        yield f"  called from {place(file, line)}: {text.partition(chr(10))[0].strip()}"
+
+
+def _statement(failure: Failure) -> Iterator[str]:
+    first, *rest = failure.statement.splitlines() or [""]
+    yield f"  {place(failure.file, failure.line)}: {first}"
+    for line in rest:
+        yield f"      {line}"
+
+
+def _operand(origins: Origins, operand: Operand) -> str:
+    if operand.shape is None:
+        return f"{operand.text}: {operand.value}" if operand.value else operand.text
+    shape = _shape(origins, operand)
+    values = f" holding {operand.value}" if operand.value else ""
+    device = f" on {operand.device}" if operand.device not in {"", "cpu"} else ""
+    return f"{operand.text}: {shape}{device}{values}, {origins.made(operand)}"
+
+
+def _shape(origins: Origins, operand: Operand) -> str:
+    """Dtype, and each axis with its name: ``float32[B=2, n=16, 3]``."""
+    sizes = operand.shape or ()
+    named = zip(origins.names(operand), sizes, strict=True)
+    axes = ", ".join(f"{name}={size}" if name else str(size) for name, size in named)
+    return f"{operand.dtype}[{axes}]"
+
+
+def _clash(origins: Origins, clash: Clash) -> Iterator[str]:
+    yield f"  clash: {clash.text}"
+    for part in clash.parts:
+        if part.axis is not None:
+            yield f"    {_blamed(origins, part)}"
+    if clash.fix:
+        yield f"  fix: {clash.fix}"
+
+
+def _blamed(origins: Origins, part: Part) -> str:
+    assert part.axis is not None  # noqa: S101 - the caller has looked
+    size = (part.operand.shape or ())[part.axis]
+    name = origins.names(part.operand)[part.axis]
+    made = origins.made(part.operand, part.axis)
+    return f"{size} is `{name}`, {made}" if name else f"{size} is {made}"
+
+
+def _callers(failure: Failure) -> list[tuple[str, int, str]]:
+    """The nearest calls, innermost first; those in one file follow from the path."""
+    return [call for call in reversed(failure.callers) if call[0] != failure.file][:_CALLERS]
