@@ -188,6 +188,7 @@ class _Rewriter(ast.NodeTransformer):
         self.declared: dict[str, str] = {}
         self.returns = ""
         self.owner = -1
+        self._in_class = False
         self.skipped: list[str] = []
 
     # Scopes.
@@ -216,6 +217,7 @@ class _Rewriter(ast.NodeTransformer):
             return node  # protocol methods run inside other machinery, torch's included
         saved = self.in_function, self.predeclared, self.declared, self.returns
         qualname = self._qualname(node.name)
+        self._in_class = bool(self.scope) and self.scope[-1] != "<locals>"
         self.scope += [node.name, "<locals>"]
         self.in_function = True
         self.predeclared = dict(_predeclared(node.body))
@@ -242,7 +244,7 @@ class _Rewriter(ast.NodeTransformer):
         saved, self.owner = self.owner, len(REGISTRY.functions) - 1
         number = ast.Constant(self.owner)
         parameters = _parameters(node.args)
-        owner = parameters[0].arg if parameters and parameters[0].arg in ("self", "cls") else ""
+        owner = _owner(node, parameters, in_class=self._in_class)
         seen = [
             self._statement(
                 _call(SEE, self._site(p.arg, "argument", p, _text(p.annotation)), _load(p.arg)), p
@@ -431,6 +433,14 @@ def _text(annotation: ast.expr | None) -> str:
 def _parameters(arguments: ast.arguments) -> list[ast.arg]:
     plain = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return plain + [extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None]
+
+
+def _owner(node: ast.FunctionDef, parameters: Sequence[ast.arg], *, in_class: bool) -> str:
+    """The parameter that is the method's object, whatever it is called; empty without one."""
+    static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
+    if not parameters or static or not (in_class or parameters[0].arg == "self"):
+        return ""
+    return parameters[0].arg if node.args.posonlyargs or node.args.args else ""
 
 
 def _names(target: ast.expr) -> Iterator[str]:

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _pop_mode, _push_mod
 
 from shapetrace.capture.events import FAILED_OP, OP, Event
 from shapetrace.capture.storages import Storages
-from shapetrace.cost import ATTRIBUTES
+from shapetrace.cost import ATTRIBUTES, FORMULAS
 
 _current_node = torch._C._current_autograd_node  # noqa: SLF001
 Shapes = tuple[tuple[int, ...] | None, ...]
@@ -24,23 +24,26 @@ class Plan:
 
     Attributes:
         name: ``aten.addmm.default``.
-        tensors: Position, name and whether it is a list, of each tensor argument.
+        tensors: Position, name and whether it is a list, of each tensor argument; None for
+            an operator without a schema, whose every tensor counts.
         attributes: Position, name and default of each argument that a formula needs.
+        products: Whether it multiplies matrices: of a sparse one the shape is not the cost.
         by_value: Whether its result's shape or what runs after may hang on tensors' values.
     """
 
     name: str
-    tensors: tuple[tuple[int, str, bool], ...]
+    tensors: tuple[tuple[int, str, bool], ...] | None
     attributes: tuple[tuple[int, str, Any], ...]
     by_value: bool = False
+    products: bool = False
 
 
 @cache
 def plan_for(operator: Any) -> Plan:
     """The plan for an operator overload, or for anything else that is dispatched."""
     schema = getattr(operator, "_schema", None)
-    if schema is None:
-        return Plan(f"higher_order.{getattr(operator, '__name__', operator)}", (), ())
+    if schema is None:  # flex_attention and its like take functions too
+        return Plan(f"higher_order.{getattr(operator, '__name__', operator)}", None, ())
     tensors, attributes = [], []
     wanted = ATTRIBUTES.get(str(operator.overloadpacket), ())
     for position, argument in enumerate(schema.arguments):
@@ -50,7 +53,9 @@ def plan_for(operator: Any) -> Plan:
         elif argument.name in wanted:
             default = argument.default_value if argument.has_default_value() else None
             attributes.append((position, argument.name, default))
-    return Plan(str(operator), tuple(tensors), tuple(attributes), _is_by_value(operator))
+    packet = str(operator.overloadpacket)
+    products = packet in FORMULAS
+    return Plan(str(operator), tuple(tensors), tuple(attributes), _is_by_value(operator), products)
 
 
 def _is_by_value(operator: Any) -> bool:
@@ -132,13 +137,17 @@ class OperatorMode(TorchDispatchMode):
         finally:
             if popped:
                 self.resume()
-        plan = Plan(f"shielded.{getattr(function, '__name__', 'call')}", (), ())
-        given = [*args, *kwargs.values()]
-        self.note(plan, tuple(tensor.shape for tensor in _tensors(given)), (), result)
+        name = getattr(function, "__name__", "call")
+        plan = Plan(
+            f"higher_order.{name}" if name == "flex_attention" else f"torch.{name}", None, ()
+        )
+        self.note(plan, _input_shapes(plan, args, kwargs), (), result)
         return result
 
 
 def _input_shapes(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shapes:
+    if plan.tensors is None:
+        return tuple(tensor.shape for tensor in _tensors([*args, *kwargs.values()]))
     shapes: list[tuple[int, ...] | None] = []
     given = len(args)
     for position, name, is_list in plan.tensors:
@@ -153,13 +162,18 @@ def _input_shapes(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _attributes(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    if not plan.attributes:
+    if not plan.attributes and not plan.products:
         return ()
     given = len(args)
-    return tuple(
+    found = tuple(
         (name, args[position] if position < given else kwargs.get(name, default))
         for position, name, default in plan.attributes
     )
+    if plan.products:
+        for value in args:
+            if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
+                return *found, ("layout", str(value.layout).removeprefix("torch."))
+    return found
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:

@@ -109,23 +109,33 @@ class _Prober:
         return seen is not None and not self._differs(seen)
 
     def _probe_name(self, weightless: Weightless, name: str) -> None:
-        """Double it; where that fails, treble it, and so on; a second point if it moved."""
+        """Double it; where that fails or takes another way, treble it, and so on.
+
+        A size that moved something, but not as a power of the factor, is probed at more
+        points; so is one at which part of the first run's records did not appear.
+        """
         self.report(name)
         seen: list[Observation] = []
         for size in _other_sizes(self.sizes[name]):
             observation = self._observe(weightless, {name: size})
             if observation is None:
                 continue
-            if not seen and not self._differs(observation):
+            whole = self._missing(observation) == 0
+            if whole and not seen and not self._differs(observation):
                 self.result.irrelevant.add(name)
                 return
             seen.append(observation)
-            if len(seen) == (3 if self._is_odd(name, seen) else 1):
+            if whole and len(seen) >= (3 if self._is_odd(name, seen) else 1):
                 break
         if seen:
             self.result.moved[name] = seen
         else:
             self.result.notes.append(f"`{name}` could not be probed: no other size of it runs")
+
+    def _missing(self, seen: Observation) -> int:
+        """How many of the first run's records a run did not have."""
+        assert self.result.base is not None  # noqa: S101 - names are probed after the base
+        return sum(key not in seen.shapes for key in self.result.base.shapes)
 
     def _is_odd(self, name: str, seen: list[Observation]) -> bool:
         """Whether some size moved, but not as a power of the factor."""

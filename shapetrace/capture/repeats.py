@@ -16,8 +16,11 @@ taken as an example.
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import MethodType
 from typing import Any
 
 import torch
@@ -98,6 +101,7 @@ def signatures(model: nn.Module, numbers: dict[int, int]) -> dict[int, int]:
     return {member: shared for shared, members in enumerate(twins) for member in members}
 
 
+_PLACE = re.compile(r"idx|index|layer|block|depth|number|(^|_)(id|i)$")
 _HOOKS = tuple(name for name in vars(nn.Linear(1, 1)) if name.endswith("_hooks"))
 
 
@@ -124,12 +128,17 @@ def _described(module: nn.Module, name: str, cache: dict[int, Key | None]) -> Ke
         type(module),
         tuple((key, _tensor_key(tensor)) for key, tensor in tensors),
         tuple(
-            (key, None if type(value) is int and value in places else value_key(value))
+            (key, None if _is_place(key, value, places) else value_key(value))
             for key, value in own.items()
             if not key.startswith("_")
         ),
         tuple(children),
     )
+
+
+def _is_place(name: str, value: object, places: set[int]) -> bool:
+    """Whether an attribute is the layer's own number, which equal layers need not share."""
+    return type(value) is int and value in places and _PLACE.search(name) is not None
 
 
 def _tensor_key(tensor: torch.Tensor) -> Key:
@@ -150,6 +159,10 @@ def value_key(value: Any) -> Any:
         return tuple((key, value_key(item)) for key, item in value.items())
     if isinstance(value, nn.Module):
         return type(value)
+    if isinstance(value, functools.partial):
+        return id(value.func), value_key(value.args), value_key(value.keywords)
+    if isinstance(value, MethodType):
+        return id(value.__func__)
     return id(value)
 
 
