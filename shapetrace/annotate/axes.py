@@ -90,11 +90,21 @@ class AxisNames:
     def _token(self, column: Column, hint: str) -> str:
         names = list(dict.fromkeys(name for seen in column.values() for name, _ in seen))
         sizes = {size for seen in column.values() for _, size in seen}
+        if names == [None] and len(sizes) == 1:
+            return str(sizes.pop())
         if names == [None]:
-            return str(sizes.pop()) if len(sizes) == 1 else self._own(column, _identifier(hint))
+            return self._like_another(column) or self._own(column, _identifier(hint))
         if len(names) == 1 and names[0] is not None:
             return self._named(names[0], column)
         return self._own(column, self._joined(column, names, hint))
+
+    def _like_another(self, column: Column) -> str:
+        """The name of an axis that changed just as this one did; empty when none has."""
+        for name, known in self._fresh.items():
+            both = {size for call in known.keys() & column.keys() for _, size in known[call]}
+            if len(both) > 1 and _agree(known, column) and self._fits(name, column):
+                return name
+        return ""
 
     def _named(self, name: str, column: Column) -> str:
         plain = _identifier(name) if re.fullmatch(r"[\w.]+", name) else ""

@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from shapetrace.annotate.annotation import NONE, Annotation, Plain, Unknown, parts, union
+from shapetrace.annotate.annotation import NONE, Annotation, Plain, Unknown, arrays, union
 from shapetrace.annotate.axes import AxisNames, Slugs
 from shapetrace.annotate.calls import Call, Function, Seen, Steps, calls_of
 from shapetrace.annotate.containers import EVERY, Places, leads_to
@@ -151,8 +151,11 @@ class _Draft:
             return None
         prefix: Steps = ()
         if parameter.kind != "plain":  # the annotation is that of one item
-            items = [item for one in structures for _, item in one.items]
-            structures, prefix = tuple(dict.fromkeys(items)), (EVERY,)
+            items = tuple(dict.fromkeys(item for one in structures for _, item in one.items))
+            if any(not item.has_tensor for item in items) or parameter.kind == "kwargs":
+                self._leave(parameter.name, "takes whatever is passed on, not tensors alone")
+                return None
+            structures, prefix = items, (EVERY,)
         firm = parameter.kind == "plain" and not parameter.default
         found = self._annotation(parameter.name, structures, prefix, names, firm=firm)
         if found is not None and parameter.default:
@@ -221,8 +224,7 @@ class _Draft:
 
 def _says_something(annotation: Annotation, structures: Sequence[Structure]) -> bool:
     """Whether an annotation speaks of a tensor, itself or through a class with fields."""
-    fields = any(structure.kind == "fields" for structure in structures)
-    return fields or any(not isinstance(part, Plain | Unknown) for part in parts(annotation))
+    return bool(arrays(annotation)) or any(structure.kind == "fields" for structure in structures)
 
 
 def _unknown(structures: Sequence[Structure]) -> str:

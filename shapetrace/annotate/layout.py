@@ -13,13 +13,16 @@ def wrapped(old: cst.FunctionDef, new: cst.FunctionDef, column: int, limit: int)
     """The function, with its parameters on lines of their own where one line is too short.
 
     Args:
-        old: As it was; one that already stood on several lines keeps its layout.
+        old: As it was; with a line per parameter, or with comments, it keeps its layout.
         new: With annotations.
         column: Where it begins.
         limit: How long a line may be.
     """
     before, after = _header(old), _header(new)
-    if "\n" in before or column + len(after) <= limit or not _params(new.params):
+    longest = max(len(line) for line in f"{' ' * column}{after}".split("\n"))
+    places = _params(new.params)
+    spread = before.count("\n") >= len(places)
+    if longest <= limit or not places or spread or "#" in before:
         return new
     return new.with_changes(
         whitespace_before_params=_newline(_STEP), params=_one_per_line(new.params)
@@ -65,9 +68,16 @@ def _one_per_line(params: cst.Parameters) -> cst.Parameters:
         comma = cst.Comma(whitespace_after=_newline("" if last else _STEP))
         value: Any = getattr(params, attribute)
         if index < 0:
-            params = params.with_changes(**{attribute: value.with_changes(comma=comma)})
+            params = params.with_changes(**{attribute: _ended(value, comma)})
         else:
             items = list(value)
-            items[index] = items[index].with_changes(comma=comma)
+            items[index] = _ended(items[index], comma)
             params = params.with_changes(**{attribute: items})
     return params
+
+
+def _ended(place: Any, comma: cst.Comma) -> Any:
+    """A parameter, ``/`` or ``*`` with another comma and nothing else after it."""
+    if isinstance(place, cst.Param):
+        place = place.with_changes(whitespace_after_param=cst.SimpleWhitespace(""))
+    return place.with_changes(comma=comma)

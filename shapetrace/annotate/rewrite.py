@@ -16,6 +16,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from shapetrace.annotate.annotation import Annotation, Spelling, render
 from shapetrace.annotate.binders import Binders, declared_first, plain_target
+from shapetrace.annotate.existing import widened
 from shapetrace.annotate.imports import add_imports, needs_of, plan_imports
 from shapetrace.annotate.layout import wrapped
 from shapetrace.annotate.plan import FilePlan, FunctionPlan, LeftOut, Rewritten, Written
@@ -170,40 +171,43 @@ class _Annotator(cst.CSTTransformer):
         )
 
     def _param(self, plan: FunctionPlan, param: cst.Param, annotation: Annotation) -> cst.Param:
-        name = param.name.value
-        if not self._may_write(plan, name, param.annotation, annotation):
+        name, old = param.name.value, param.annotation
+        expression = self._decided(plan, name, old, annotation)
+        if expression is None:
             return param
         self._draft.write(plan, 0, name, "argument", annotation)
-        old = param.annotation
-        new = (
-            cst.Annotation(self._expression(annotation))
-            if old is None
-            else old.with_changes(annotation=self._expression(annotation))
-        )
-        if param.default is None or old is not None:
-            return param.with_changes(annotation=new)
-        spaced = cst.AssignEqual()  # a default after an annotation stands between spaces
-        return param.with_changes(annotation=new, equal=spaced)
+        if old is not None:
+            return param.with_changes(annotation=old.with_changes(annotation=expression))
+        new = param.with_changes(annotation=cst.Annotation(expression))
+        # a default after an annotation stands between spaces
+        return new if param.default is None else new.with_changes(equal=cst.AssignEqual())
 
     def _returns(self, plan: FunctionPlan, node: cst.FunctionDef) -> cst.Annotation | None:
-        if plan.returns is None or not self._may_write(plan, "return", node.returns, plan.returns):
+        if plan.returns is None:
+            return node.returns
+        expression = self._decided(plan, "return", node.returns, plan.returns)
+        if expression is None:
             return node.returns
         self._draft.write(plan, 0, "return", "return", plan.returns)
-        expression = self._expression(plan.returns)
         if node.returns is not None:
             return node.returns.with_changes(annotation=expression)
         return cst.Annotation(expression)
 
-    def _may_write(
+    def _decided(
         self, plan: FunctionPlan, name: str, old: cst.Annotation | None, new: Annotation
-    ) -> bool:
+    ) -> cst.BaseExpression | None:
+        """What to write, beside or in place of what is there; None to leave that."""
+        expression = cst.parse_expression(render(new, self._spelling))
         if old is None:
-            return True
-        if old.annotation.deep_equals(self._expression(new)):
-            return False  # it says so already
+            return expression
         if not self._draft.replace:
-            self._draft.leave(plan, name, "has an annotation, which is kept (--replace)")
-        return self._draft.replace
+            if not old.annotation.deep_equals(expression):
+                self._draft.leave(plan, name, "has an annotation, which is kept (--replace)")
+            return None
+        wide = widened(expression, old.annotation)
+        if wide is None:
+            self._draft.leave(plan, name, "has an annotation in quotes that allows more; kept")
+        return None if wide is None or old.annotation.deep_equals(wide) else wide
 
     def _expression(self, annotation: Annotation) -> cst.BaseExpression:
         return cst.parse_expression(render(annotation, self._spelling))
@@ -253,10 +257,11 @@ class _Annotator(cst.CSTTransformer):
         if found is None or not isinstance(target, cst.Name):
             return updated_node
         plan, annotation = found
-        if not self._may_write(plan, target.value, original_node.annotation, annotation):
+        expression = self._decided(plan, target.value, original_node.annotation, annotation)
+        if expression is None:
             return updated_node
         self._draft.write(plan, self._line(original_node), target.value, "local", annotation)
-        new = updated_node.annotation.with_changes(annotation=self._expression(annotation))
+        new = updated_node.annotation.with_changes(annotation=expression)
         return updated_node.with_changes(annotation=new)
 
     def leave_IndentedBlock(

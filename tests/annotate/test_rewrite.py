@@ -138,7 +138,7 @@ def test_no_newline_at_the_end():
 
 
 def test_replace():
-    source = b"import torch\n\n\ndef f(x: torch.Tensor, ids: 'int'=0) -> 'Any':\n    return x\n"
+    source = b"import torch\n\n\ndef f(x: torch.Tensor, ids: 'Tensor'=0) -> 'Any':\n    return x\n"
     result = rewrite(source, plan_of(source), replace=True, line_length=200)
     assert result.new == (
         b"import torch\nfrom jaxtyping import Float, Int\n\n\n"
@@ -169,3 +169,30 @@ def test_a_syntax_error_has_its_line():
 def test_what_cannot_be_decoded():
     with pytest.raises(ShapetraceError, match=r"^a\.py: cannot be decoded"):
         rewrite(b"# -*- coding: ascii -*-\nx = '\xff'\n", FilePlan("a.py"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("torch.Tensor | None", 'Float[torch.Tensor, "B n d"] | None'),
+        ("Optional[torch.Tensor]", 'Float[torch.Tensor, "B n d"] | None'),
+        ("Union[torch.Tensor, Cache, None]", 'Float[torch.Tensor, "B n d"] | Cache | None'),
+        ("torch.FloatTensor | tuple[torch.Tensor] | int", 'Float[torch.Tensor, "B n d"] | int'),
+        ("'torch.Tensor | None'", 'Float[torch.Tensor, "B n d"] | None'),
+        ("Any", 'Float[torch.Tensor, "B n d"]'),
+        ("'torch.Tensor | Cache'", "'torch.Tensor | Cache'"),
+    ],
+)
+def test_what_else_an_annotation_allowed_stays(old, new):
+    source = f"import torch\n\n\ndef _f(x: {old}):\n    pass\n".encode()
+    result = rewrite(source, plan_of(source), replace=True, line_length=200)
+    assert result.new.decode().splitlines()[-2] == f"def _f(x: {new}):"
+
+
+def test_a_crowded_signature_gets_a_line_per_parameter():
+    source = b"from torch import Tensor\n\n\ndef f(\n    x, ids, *, mask=None\n):\n    return x\n"
+    assert rewrite(source, plan_of(source)).new.decode() == (
+        "from jaxtyping import Bool, Float, Int\nfrom torch import Tensor\n\n\n"
+        'def f(\n    x: Float[Tensor, "B n d"],\n    ids: Int[Tensor, " n"],\n    *,\n'
+        '    mask: Bool[Tensor, "B 1 n n"] | None = None,\n) -> Float[Tensor, "B n d"]:\n    return x\n'
+    )
