@@ -95,7 +95,7 @@ def generate(
         ModelError: The request does not suit the model; told before anything runs.
     """
     check(model.config, request)
-    with torch.no_grad():
+    with torch.inference_mode():
         return _Run(model, request, on_token).run()
 
 

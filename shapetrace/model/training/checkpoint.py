@@ -1,0 +1,137 @@
+"""Checkpoints: a directory in Hugging Face's layout, replaced as a whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from shapetrace.model.errors import ModelError
+from shapetrace.model.files import read_json
+from shapetrace.model.stack import Transformer
+
+STATE = "training.pt"
+RECORD = "training.json"
+
+
+def save_checkpoint(
+    path: str | Path,
+    model: Transformer,
+    *,
+    files: Mapping[str, bytes] | None = None,
+    record: Mapping[str, Any] | None = None,
+    state: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a directory that `from_pretrained` reads.
+
+    Everything is written beside the old checkpoint and put in its place at the end: until
+    then, and when the disk is full, the old one stays as it was.
+
+    Args:
+        path: The directory; a checkpoint in it is replaced.
+        model: Its configuration and weights are saved.
+        files: More files by name: the tokenizer's.
+        record: What is to be known of the training: settings, losses.
+        state: What a resumed training needs; left out where none is to be resumed.
+
+    Raises:
+        ModelError: The directory is there and no checkpoint, or cannot be written.
+    """
+    target = Path(os.path.abspath(path))
+    check_place(target)
+    new, old = _beside(target, "new"), _beside(target, "old")
+    try:
+        _recover(target)
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        _write(new, model, files or {}, record, state)
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            target.rename(old)
+        new.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
+    except Exception as error:  # safetensors has errors of its own for a full disk
+        shutil.rmtree(new, ignore_errors=True)
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ModelError(
+            f"cannot save a checkpoint to {target}: {reason}; what was saved before is intact"
+        ) from error
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+
+
+def check_place(path: str | Path) -> None:
+    """Refuse a place for checkpoints that holds something else.
+
+    Raises:
+        ModelError: It is a file, or a directory that is neither empty nor a checkpoint.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_dir():
+        raise ModelError(f"{target} is a file; a checkpoint is a directory")
+    if target.is_dir() and any(target.iterdir()) and not (target / "config.json").is_file():
+        raise ModelError(f"{target} holds something that is no checkpoint; choose another directory")
+
+
+def load_state(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a training left to be resumed: its record and its state.
+
+    Raises:
+        ModelError: The directory is no checkpoint, or of a training that cannot be resumed.
+    """
+    directory = Path(path)
+    _recover(directory)
+    for name in ("config.json", RECORD, STATE):
+        if not (directory / name).is_file():
+            raise ModelError(
+                f"{directory} is no checkpoint of a training that can be resumed: it has no {name}"
+            )
+    try:
+        state = torch.load(directory / STATE, weights_only=True, map_location="cpu")
+    except Exception as error:
+        raise ModelError(f"{directory / STATE} is damaged or cut off") from error
+    return dict(read_json(directory / RECORD)), state
+
+
+def _write(
+    directory: Path,
+    model: Transformer,
+    files: Mapping[str, bytes],
+    record: Mapping[str, Any] | None,
+    state: Mapping[str, Any] | None,
+) -> None:
+    config = {"model_type": "shapetrace", **model.config.to_dict()}
+    _write_json(directory / "config.json", config)
+    tensors = {name: tensor.detach().contiguous() for name, tensor in model.named_parameters()}
+    save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
+    for name, data in files.items():
+        (directory / name).write_bytes(data)
+    if record is not None:
+        _write_json(directory / RECORD, record)
+    if state is not None:
+        torch.save(dict(state), directory / STATE)
+    for file in directory.iterdir():
+        with file.open("rb") as handle:
+            os.fsync(handle.fileno())
+
+
+def _write_json(path: Path, values: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _beside(target: Path, word: str) -> Path:
+    return target.with_name(f".{target.name}.{word}")
+
+
+def _recover(target: Path) -> None:
+    """Put back the old checkpoint where a crash came between moving it away and the new one in."""
+    old = _beside(target, "old")
+    if not target.exists() and old.is_dir():
+        old.rename(target)
