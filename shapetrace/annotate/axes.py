@@ -136,7 +136,8 @@ class AxisNames:
         words = [self.slugs.of(name) for name in names if name is not None]
         words += [str(number) for number in numbers]
         joined = "_or_".join(sorted(words, key=lambda word: (word.isdigit(), len(word), word)))
-        return _identifier(joined if len(words) == 2 else hint)  # noqa: PLR2004 - "a or b"
+        readable = len(words) == 2 and len(joined) <= _LONGEST  # noqa: PLR2004 - "a or b"
+        return _identifier(joined if readable else hint)
 
     def _own(self, column: Column, base: str) -> str:
         """A name of its own; the same for axes that are the same in every call."""

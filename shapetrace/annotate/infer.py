@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
@@ -12,7 +12,7 @@ from shapetrace.annotate.annotation import NONE, Annotation, Plain, Unknown, arr
 from shapetrace.annotate.axes import AxisNames, Slugs
 from shapetrace.annotate.calls import Call, Function, Seen, Steps, calls_of
 from shapetrace.annotate.containers import EVERY, Places, leads_to
-from shapetrace.annotate.plan import FilePlan, FunctionPlan, LeftOut
+from shapetrace.annotate.plan import FilePlan, FunctionPlan, LeftOut, LocalPlan
 from shapetrace.annotate.shapes import annotation_of
 from shapetrace.annotate.signatures import Parameter, Signature, signatures
 from shapetrace.annotate.variables import plan_locals
@@ -129,21 +129,29 @@ class _Draft:
             if (annotation := self._parameter(parameter, names)) is not None
         ]
         returns = self._returned(names)
-        variables = plan_locals(
-            self.signature,
-            self.calls,
-            names,
-            every=self.wishes.locals == "all",
-            exact=self.wishes.exact_dtype,
-            replace=self.wishes.replace,
-        )
+        variables = tuple(self._variables(names)) if self.wishes.locals != "none" else ()
         return FunctionPlan(
             function.line,
             function.qualname,
             tuple(parameters),
             returns,
-            tuple(variables) if self.wishes.locals != "none" else (),
+            variables,
         )
+
+    def _variables(self, names: AxisNames) -> Iterator[LocalPlan]:
+        wishes = self.wishes
+        for one in plan_locals(
+            self.signature,
+            self.calls,
+            names,
+            every=wishes.locals == "all",
+            exact=wishes.exact_dtype,
+            replace=wishes.replace,
+        ):
+            if isinstance(one, LocalPlan):
+                yield one
+            else:
+                self._leave(one.name, one.reason)
 
     def _parameter(self, parameter: Parameter, names: AxisNames) -> Annotation | None:
         structures = self._structures(parameter.name)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from shapetrace.annotate.annotation import Array
-from shapetrace.annotate.plan import LocalPlan
+from shapetrace.annotate.plan import LeftOut, LocalPlan
 from shapetrace.annotate.shapes import annotation_of
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from shapetrace.annotate.bindings import Binding
     from shapetrace.annotate.calls import Call, Seen
     from shapetrace.annotate.signatures import Signature
+
+_MANY = "is bound to tensors of several shapes, for which one annotation would say nothing"
 
 
 def plan_locals(
@@ -24,7 +26,7 @@ def plan_locals(
     every: bool = False,
     exact: bool = False,
     replace: bool = False,
-) -> Iterator[LocalPlan]:
+) -> Iterator[LocalPlan | LeftOut]:
     """Annotations where variables are bound to tensors.
 
     Args:
@@ -44,6 +46,8 @@ def plan_locals(
             annotation = annotation_of(tensors, names, binding.name, firm=False, exact=exact)
             if isinstance(annotation, Array) and not {"_", "..."} & set(annotation.axes):
                 yield LocalPlan(binding.line, binding.name, annotation)
+            else:
+                yield LeftOut("", signature.line, signature.qualname, binding.name, _MANY)
 
 
 def _chosen(

@@ -211,6 +211,11 @@ def _verdict(files: Sequence[Rewritten], proof: Proof) -> Verdict:
         raise ShapetraceError(f"the annotated source does not run: {verdict.error}") from (
             RuntimeError(verdict.details)
         )
+    if not verdict.checks:
+        raise ShapetraceError(
+            "the annotated source was not run when it was to be proven; is the model made by "
+            "code in another process, or from a cache?"
+        )
     return verdict
 
 

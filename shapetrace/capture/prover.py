@@ -45,11 +45,18 @@ class Judge:
         """Take the places whose annotations are to be proven: by file and function."""
         self.names = names
         self.failed: dict[tuple[str, int, str], str] = {}
+        self.seen: set[tuple[str, int, str]] = set()
         self.checks = 0
+
+    def unseen(self) -> list[Failed]:
+        """Places that no call reached: nothing proves them."""
+        wanted = {(*place, name) for place, names in self.names.items() for name in names}
+        return [Failed(*place, "was not reached again") for place in sorted(wanted - self.seen)]
 
     def judge(self, file: str, function: int, name: str, value: Any, hint: Any) -> None:
         """Check one value, as the annotated function's caller would."""
         self.checks += 1
+        self.seen.add((file, function, name))
         try:
             holds = is_bearable(value, hint, conf=_EVERY_ITEM)
             problem = "" if holds else f"got {described(value)}"
@@ -181,11 +188,18 @@ def prove(job: Job) -> Verdict:
     sys.meta_path.insert(0, _Finder(job, judge))
     for name, file in job.modules.items():
         if file in job.sources:
-            importlib.import_module(name)
+            module = importlib.import_module(name)
+            if _is_target(job, file):  # which is looked up by the file's own name
+                sys.modules[Path(file).stem] = module
     model = _model(job).eval()
     outputs = [_fingerprint(model, call) for call in pickle.loads(job.calls)]  # noqa: S301 - our own
-    failed = tuple(Failed(*place, reason) for place, reason in judge.failed.items())
-    return Verdict(failed, tuple(outputs), judge.checks)
+    failed = [Failed(*place, reason) for place, reason in judge.failed.items()]
+    return Verdict((*failed, *judge.unseen()), tuple(outputs), judge.checks)
+
+
+def _is_target(job: Job, file: str) -> bool:
+    where = job.target[0].rpartition(":")[0] if job.target is not None else ""
+    return where.endswith(".py") and Path(where).resolve() == Path(file).resolve()
 
 
 def _model(job: Job) -> torch.nn.Module:

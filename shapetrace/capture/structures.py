@@ -14,7 +14,6 @@ import linecache
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
@@ -58,11 +57,13 @@ def observing(files: Collection[str], observed: Observed) -> Iterator[None]:
 
 
 def _watcher(files: Collection[str], observed: Observed) -> Callable[[FrameType, str, Any], None]:
+    def_lines = {file: _def_lines(file) for file in files}
+
     def watch(frame: FrameType, event: str, value: Any) -> None:
         code = frame.f_code
         if code.co_filename not in files or event not in ("call", "return"):
             return
-        line = _def_line(code)
+        line = def_lines[code.co_filename].get((code.co_name, code.co_firstlineno), 0)
         if line == 0:
             return
         if event == "call":
@@ -81,14 +82,9 @@ def _parameters(code: CodeType) -> tuple[str, ...]:
     return code.co_varnames[:count]
 
 
-@cache
-def _def_line(code: CodeType) -> int:
-    """The line of a function's ``def``; 0 for what is none. Code begins at its decorators."""
-    return _def_lines(code.co_filename).get((code.co_name, code.co_firstlineno), 0)
-
-
-@cache
 def _def_lines(file: str) -> dict[tuple[str, int], int]:
+    """Lines of ``def`` by name and first line: code begins at its decorators."""
+    linecache.checkcache(file)
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
