@@ -56,7 +56,7 @@ def run(plan: Plan, inputs: Inputs, progress: Callable[[str], None]) -> Trace:
         _check_memory(plan, inputs)
     progress(f"building {plan.name} on {plan.device}")
     with plainly():
-        model = _build(plan)
+        model = build_model(plan)
     progress("running one pass")
     return _traced(plan, model, inputs)
 
@@ -93,7 +93,7 @@ def _dtype(plan: Plan) -> torch.dtype:
     return found
 
 
-def _build(plan: Plan) -> Transformer:
+def build_model(plan: Plan) -> Transformer:
     """The model: trained weights from its directory, else random ones by the seed.
 
     The global random state is left as it was.

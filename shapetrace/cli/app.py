@@ -11,6 +11,7 @@ from shapetrace.cli.configs import configs
 from shapetrace.cli.forward import forward
 from shapetrace.cli.interrupt import CTRL_C
 from shapetrace.cli.report import report
+from shapetrace.cli.train import train
 from shapetrace.cli.trace import trace
 from shapetrace.errors import ShapetraceError
 
@@ -29,6 +30,7 @@ app.command()(trace)
 app.command()(report)
 app.command()(annotate)
 app.command()(configs)
+app.command()(train)
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - Typer passes the option's value

@@ -250,6 +250,24 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Fold:
+    """Stretches that are left out, because they lie on the line between two that are kept.
+
+    The clocks from `start` on are one kept stretch of `stride` clocks, directly followed by
+    the other; between them lie `times` more that `trace.folds.expand` puts back.
+
+    Attributes:
+        start: Clock at which the first kept stretch begins.
+        stride: Clocks in each.
+        times: How many are left out.
+    """
+
+    start: int
+    stride: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """Everything recorded of one run.
 
@@ -268,6 +286,7 @@ class Trace:
         failure: How the run failed; None when it did not.
         wall_time: Seconds that the recorded run took.
         environment: Versions and devices, name and value pairs.
+        folds: Stretches that are left out of the tables.
         format_version: Version of the saved form.
     """
 
@@ -285,4 +304,5 @@ class Trace:
     failure: Failure | None = None
     wall_time: float = 0.0
     environment: tuple[tuple[str, str], ...] = ()
+    folds: tuple[Fold, ...] = ()
     format_version: int = field(default=FORMAT_VERSION)
