@@ -12,7 +12,7 @@ from torch import nn
 
 from shapetrace.capture import events as kinds
 from shapetrace.capture.events import Event, Seen
-from shapetrace.capture.instrument import REGISTRY, Binding, FunctionSite
+from shapetrace.capture.rewriter import REGISTRY, Binding, FunctionSite
 from shapetrace.capture.storages import Block
 from shapetrace.trace.records import (
     OpRecord,
@@ -101,9 +101,9 @@ def assemble(
     reader.finish(_quiet_tail(events) if failed else len(events))
     reader.tables.storages = [
         StorageRecord(
-            blocks[old].nbytes,
-            blocks[old].kind,
-            blocks[old].device,
+            blocks[old][0],
+            blocks[old][1],
+            str(blocks[old][2]),
             reader.born.get(old, 0),
             reader.died.get(old),
         )
@@ -217,7 +217,7 @@ class _Reader:
                 clock,
                 tuple(shape),
                 self._dtype(dtype),
-                str(device) if block is None else self._blocks[block].device,
+                str(device if block is None else self._blocks[block][2]),
                 prod(shape) * dtype.itemsize if strided else 0,
                 None if block is None else self._block(block),
                 element,
@@ -253,7 +253,7 @@ class _Reader:
                 self._dtype(dtype) if dtype is not None else "",
                 tuple((name, _plain(value)) for name, value in attributes if value is not None),
                 phase,
-                sum(self._blocks[block].nbytes for block in new),
+                sum(self._blocks[block][0] for block in new),
             )
         )
 

@@ -13,16 +13,42 @@ from typing import Any
 
 from torch import nn
 
-from shapetrace.capture.instrument import is_internal
+from shapetrace.capture.rewriter import is_internal
 
 Wanted = Mapping[str, frozenset[int] | None]
 """By source file, the first lines of functions; None for every function of the file."""
 
 _STDLIB = tuple(str(Path(sysconfig.get_paths()[name])) for name in ("stdlib", "platstdlib"))
 _UNTRACED = frozenset(
-    "_pytest beartype filelock fsspec functorch huggingface_hub hypothesis jaxtyping mpmath networkx"
-    " numpy packaging pandas pluggy regex requests rich safetensors scipy sklearn sympy tokenizers"
-    " torchgen tqdm triton typer typing_extensions".split()
+    {
+        "_pytest",
+        "beartype",
+        "filelock",
+        "fsspec",
+        "functorch",
+        "huggingface_hub",
+        "hypothesis",
+        "jaxtyping",
+        "mpmath",
+        "networkx",
+        "numpy",
+        "packaging",
+        "pandas",
+        "pluggy",
+        "regex",
+        "requests",
+        "rich",
+        "safetensors",
+        "scipy",
+        "sklearn",
+        "sympy",
+        "tokenizers",
+        "torchgen",
+        "tqdm",
+        "triton",
+        "typer",
+        "typing_extensions",
+    }
 )
 """Packages whose functions hold no model's code."""
 

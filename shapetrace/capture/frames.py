@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from types import FrameType, TracebackType
+from types import FrameType, FunctionType, TracebackType
 
 from shapetrace.capture.discover import is_traced
-from shapetrace.capture.instrument import is_internal
+from shapetrace.capture.rewriter import is_internal
 
 _SPAN = 3
 """Lines of a statement that are shown."""
@@ -86,11 +86,6 @@ def _tree(file: str) -> ast.Module | None:
         return None
 
 
-def tree_of(file: str) -> ast.Module | None:
-    """A file's syntax tree; None when it has no readable source."""
-    return _tree(file)
-
-
 def _statement_at(tree: ast.AST, line: int) -> ast.stmt | None:
     """The innermost statement that a line lies in."""
     found = None
@@ -142,3 +137,28 @@ def _is_module(file: str) -> bool:
 def callers(found: list[Place], blame: int) -> list[Place]:
     """The calls in user code that led to a frame, outermost first."""
     return [place for place in found[:blame] if _is_own(place.file)]
+
+
+def conditions(place: Place) -> list[ast.AST]:
+    """The tests of the ``if`` that a statement stands directly under."""
+    tree = _tree(place.file)
+    return [
+        node.test
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.If) and any(inner is place.statement for inner in node.body)
+    ]
+
+
+def assignment(kind: type, name: str) -> tuple[str, int] | None:
+    """The first place in a class's source that sets ``self.name``."""
+    init = vars(kind).get("__init__")
+    file = init.__code__.co_filename if isinstance(init, FunctionType) else ""
+    tree = _tree(file) if file else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
+            for inner in ast.walk(node):
+                match inner:
+                    case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Store()):
+                        if attr == name:
+                            return file, inner.lineno
+    return None

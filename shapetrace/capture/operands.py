@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from types import FunctionType
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -13,12 +13,13 @@ from torch import nn
 
 from shapetrace.capture.elements import elements
 from shapetrace.capture.evaluate import Unknown, evaluate
-from shapetrace.capture.frames import Place, tree_of
-from shapetrace.capture.instrument import is_internal
+from shapetrace.capture.frames import Place, assignment, conditions
+from shapetrace.capture.rewriter import is_internal
 from shapetrace.trace.records import Operand, Shape
 
 StorageOf = Callable[[torch.Tensor], int | None]
 _SHOWN = 12
+_CAPTURE = "/shapetrace/capture/"
 _WRAPPERS = ("_wrapped_call_impl", "_call_impl", "__call__")
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -56,7 +57,7 @@ class Operands:
         """
         self.operation = ""
         self._place = place
-        self._inner = inner
+        self._inner = list(takewhile(lambda step: _CAPTURE not in step.file, inner))
         self._storage_of = storage_of
         self._shapes = shapes
 
@@ -146,7 +147,7 @@ class Operands:
             return "", 0
         owner = self._try(node.value)
         for kind in type(owner).__mro__ if owner is not None else ():
-            found = _assignment(kind, node.attr)
+            found = assignment(kind, node.attr)
             if found is not None:
                 return found
         return "", 0
@@ -175,8 +176,9 @@ class Operands:
                 yield from self._written(element, role)
             return
         value = self._try(node)
-        if value is None or (isinstance(value, torch.Tensor) and value.is_meta):
-            value = value if given is None else given
+        stored = isinstance(node, ast.Name | ast.Attribute)
+        if not stored and isinstance(given, torch.Tensor):
+            value, stored = given, True  # the value itself, where ours is worked out again
         text = _text(node)
         if value is None or isinstance(value, nn.Module):
             if isinstance(node, ast.Call | ast.BinOp | ast.Subscript):
@@ -186,7 +188,8 @@ class Operands:
             yield Operand(text, role, value=shown)
         else:
             for path, tensor in elements(value):
-                yield self._tensor(text + path, role, tensor)
+                found = self._tensor(text + path, role, tensor)
+                yield found if stored else replace(found, device="")
 
     def _tensor(
         self, text: str, role: str, tensor: torch.Tensor, made: tuple[str, int] = ("", 0)
@@ -196,7 +199,7 @@ class Operands:
             role,
             tuple(tensor.shape),
             str(tensor.dtype).removeprefix("torch."),
-            str(tensor.device) if not tensor.is_meta else "",
+            str(tensor.device),
             self._storage_of(tensor),
             _range(tensor),
             *made,
@@ -208,7 +211,7 @@ class Operands:
             return
         roots: list[ast.AST] = [place.statement]
         if isinstance(place.statement, ast.Raise | ast.Assert):
-            roots += _conditions(place)
+            roots += conditions(place)
         seen: set[str] = set()
         for root in roots:
             for node in _own(root):
@@ -225,15 +228,6 @@ def _own(root: ast.AST) -> Iterator[ast.expr]:
             if isinstance(child, ast.expr):
                 yield child
             yield from _own(child)
-
-
-def _conditions(place: Place) -> list[ast.AST]:
-    tree = tree_of(place.file)
-    return [
-        node.test
-        for node in (ast.walk(tree) if tree is not None else ())
-        if isinstance(node, ast.If) and any(inner is place.statement for inner in node.body)
-    ]
 
 
 def _deepest(below: list[Place]) -> Place | None:
@@ -253,21 +247,6 @@ def _given(below: list[Place]) -> dict[int, Any]:
     names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
     names = names[1:] if names[:1] == ("self",) else names
     return {number: frame.f_locals.get(name) for number, name in enumerate(names)}
-
-
-def _assignment(kind: type, name: str) -> tuple[str, int] | None:
-    """The first place in a class's source that sets ``self.name``."""
-    init = vars(kind).get("__init__")
-    file = init.__code__.co_filename if isinstance(init, FunctionType) else ""
-    tree = tree_of(file) if file else None
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
-            for inner in ast.walk(node):
-                match inner:
-                    case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Store()):
-                        if attr == name:
-                            return file, inner.lineno
-    return None
 
 
 def _called(node: ast.expr) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import torch
@@ -14,7 +13,8 @@ from shapetrace.capture.events import FAILED_OP, OP, Event
 from shapetrace.capture.storages import Storages
 from shapetrace.cost import ATTRIBUTES, FORMULAS
 
-_current_node = torch._C._current_autograd_node  # noqa: SLF001
+_current_node: Callable[[], Any] = torch._C._current_autograd_node  # noqa: SLF001
+_sequence = torch._C._autograd._get_sequence_nr  # noqa: SLF001
 Shapes = tuple[tuple[int, ...] | None, ...]
 
 
@@ -23,29 +23,44 @@ class Plan:
     """What to note of an operator's call, worked out once from its schema.
 
     Attributes:
+        operator: What it is for; held, so that its identity stays its own.
         name: ``aten.addmm.default``.
         tensors: Position, name and whether it is a list, of each tensor argument; None for
             an operator without a schema, whose every tensor counts.
         attributes: Position, name and default of each argument that a formula needs.
         products: Whether it multiplies matrices: of a sparse one the shape is not the cost.
+        looks: Whether more than tensors' shapes is to be noted.
         by_value: Whether its result's shape or what runs after may hang on tensors' values.
     """
 
+    operator: Any
     name: str
     tensors: tuple[tuple[int, str, bool], ...] | None
     attributes: tuple[tuple[int, str, Any], ...]
     by_value: bool = False
     products: bool = False
+    looks: bool = False
 
 
-@cache
+_PLANS: dict[int, Plan] = {}
+"""Plans by the operator's identity: operators live as long as the process."""
+
+
 def plan_for(operator: Any) -> Plan:
     """The plan for an operator overload, or for anything else that is dispatched."""
+    plan = _PLANS.get(id(operator))
+    if plan is None:
+        plan = _PLANS[id(operator)] = _planned(operator)
+    return plan
+
+
+def _planned(operator: Any) -> Plan:
     schema = getattr(operator, "_schema", None)
     if schema is None:  # flex_attention and its like take functions too
-        return Plan(f"higher_order.{getattr(operator, '__name__', operator)}", None, ())
+        return Plan(operator, f"higher_order.{getattr(operator, '__name__', operator)}", None, ())
     tensors, attributes = [], []
-    wanted = ATTRIBUTES.get(str(operator.overloadpacket), ())
+    packet = str(operator.overloadpacket)
+    wanted = ATTRIBUTES.get(packet, ())
     for position, argument in enumerate(schema.arguments):
         kind = str(argument.type)
         if "Tensor" in kind:
@@ -53,9 +68,15 @@ def plan_for(operator: Any) -> Plan:
         elif argument.name in wanted:
             default = argument.default_value if argument.has_default_value() else None
             attributes.append((position, argument.name, default))
-    packet = str(operator.overloadpacket)
-    products = packet in FORMULAS
-    return Plan(str(operator), tuple(tensors), tuple(attributes), _is_by_value(operator), products)
+    return Plan(
+        operator,
+        str(operator),
+        tuple(tensors),
+        tuple(attributes),
+        by_value=_is_by_value(operator),
+        products=packet in FORMULAS,
+        looks=bool(attributes) or packet in FORMULAS,
+    )
 
 
 def _is_by_value(operator: Any) -> bool:
@@ -87,35 +108,41 @@ class OperatorMode(TorchDispatchMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Run the operator, then note its shapes."""
-        kwargs = kwargs or {}
+        plan = _PLANS.get(id(func)) or plan_for(func)
         try:
-            result = func(*args, **kwargs)
+            result = func(*args, **kwargs) if kwargs else func(*args)
         except BaseException:
-            plan = plan_for(func)
-            self._events.append((FAILED_OP, plan.name, _input_shapes(plan, args, kwargs)))
+            shapes = _input_shapes(plan, args, kwargs or {})
+            self._events.append((FAILED_OP, plan.name, shapes))
             raise
-        plan = plan_for(func)
-        self.note(plan, _input_shapes(plan, args, kwargs), _attributes(plan, args, kwargs), result)
+        kwargs = kwargs or {}
+        attributes = _attributes(plan, args, kwargs) if plan.looks else ()
+        self.note(plan, _input_shapes(plan, args, kwargs), attributes, result)
         return result
 
     def note(self, plan: Plan, inputs: Shapes, attributes: tuple[Any, ...], result: Any) -> None:
         """Append the event of an operator that has run, and meet its new storages."""
-        events, storages = self._events, self._storages
-        met = len(storages.blocks)
-        outputs: list[tuple[int, ...]] = []
+        index = self._storages.index
+        met = len(self._storages.blocks)
         dtype = None
-        for tensor in _tensors(result):
-            outputs.append(tensor.shape)
-            dtype = dtype or tensor.dtype
-            storages.index(tensor, "activation")
-        new = range(met, len(storages.blocks))
-        phase, sequence = "forward", -1
+        outputs: Shapes
+        if type(result) is torch.Tensor:
+            outputs, dtype = (result.shape,), result.dtype
+            index(result, "activation")
+        else:
+            tensors = list(_tensors(result))
+            outputs = tuple(tensor.shape for tensor in tensors)
+            for tensor in tensors:
+                dtype = dtype or tensor.dtype
+                index(tensor, "activation")
+        new = range(met, len(self._storages.blocks))
         node = _current_node()
         if node is not None:
             phase, sequence = "backward", node._sequence_nr()  # noqa: SLF001
-        elif torch.is_grad_enabled():
-            sequence = torch._C._autograd._get_sequence_nr()  # noqa: SLF001
-        events.append((OP, plan, inputs, tuple(outputs), attributes, dtype, phase, sequence, new))
+        else:
+            grad = torch.is_grad_enabled()
+            phase, sequence = "forward", _sequence() if grad else -1
+        self._events.append((OP, plan, inputs, outputs, attributes, dtype, phase, sequence, new))
 
     def pause(self) -> bool:
         """See no operators until `resume`; False when another mode lies on top of this one."""
@@ -138,9 +165,8 @@ class OperatorMode(TorchDispatchMode):
             if popped:
                 self.resume()
         name = getattr(function, "__name__", "call")
-        plan = Plan(
-            f"higher_order.{name}" if name == "flex_attention" else f"torch.{name}", None, ()
-        )
+        full_name = f"higher_order.{name}" if name == "flex_attention" else f"torch.{name}"
+        plan = Plan(function, full_name, None, ())
         self.note(plan, _input_shapes(plan, args, kwargs), (), result)
         return result
 
@@ -152,18 +178,16 @@ def _input_shapes(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     given = len(args)
     for position, name, is_list in plan.tensors:
         value = args[position] if position < given else kwargs.get(name)
-        if is_list and value is not None:
-            shapes.extend(None if item is None else item.shape for item in value)
-        elif isinstance(value, torch.Tensor):
+        if isinstance(value, torch.Tensor):
             shapes.append(value.shape)
+        elif is_list and value is not None:
+            shapes.extend(None if item is None else item.shape for item in value)
         else:  # absent, or a number where the operator also takes a tensor
             shapes.append(None if value is None else ())
     return tuple(shapes)
 
 
 def _attributes(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    if not plan.attributes and not plan.products:
-        return ()
     given = len(args)
     found = tuple(
         (name, args[position] if position < given else kwargs.get(name, default))

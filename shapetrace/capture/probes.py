@@ -20,6 +20,7 @@ from shapetrace.capture.discover import Wanted, entered, joined, own_files
 from shapetrace.capture.recorder import Recorder
 from shapetrace.capture.subject import Subject
 from shapetrace.capture.swap import swap
+from shapetrace.capture.taps import activate
 from shapetrace.trace.naming import Observation, Probing, keyed
 from shapetrace.trace.records import Shape
 
@@ -70,14 +71,13 @@ class _Prober:
         weightless = self._entered()
         if weightless is None:
             return self.result
-        swapped = swap(self.wanted, self.recorder.functions())
+        swapped = swap(self.wanted)
         try:
             self.result.base = self._observe(weightless, {})
             if self.result.base is not None:
                 self._probe_names(weightless)
         finally:
             swapped.undo()
-            self.recorder.close()
         return self.result
 
     def _entered(self) -> Weightless | None:
@@ -180,7 +180,6 @@ class _Prober:
         changes = {**_tied(subject, changes), **changes}
         integers = {name: changes.get(name, size) for name, size in subject.integers.items()}
         dims = {name: changes.get(name, size) for name, size in subject.dims.items()}
-        self.recorder.alive = False
         with weightless(), _same_random_state(), torch.no_grad():
             model = subject.build(integers)
             given = subject.arguments(dims, integers)
@@ -188,9 +187,13 @@ class _Prober:
                 with watch() as self._watched:
                     subject.run(model, given)
             else:
-                self.recorder.restart(module_names(model)[1])
-                subject.run(model, given)
-        self.recorder.alive = False
+                self.recorder = Recorder(module_names(model)[1], operators=False)
+                activate(self.recorder)
+                try:
+                    subject.run(model, given)
+                finally:
+                    activate(None)
+                    self.recorder.close()
         return model
 
 

@@ -18,20 +18,17 @@ from shapetrace.capture.blame import blame
 from shapetrace.capture.declarations import Declarations, verdicts
 from shapetrace.capture.discover import Wanted, reachable
 from shapetrace.capture.events import REPEAT
-from shapetrace.capture.instrument import REGISTRY
 from shapetrace.capture.recorder import Recorder
 from shapetrace.capture.repeats import signatures, write_out
+from shapetrace.capture.rewriter import REGISTRY
 from shapetrace.capture.swap import Swap, swap
-from shapetrace.errors import ShapetraceError
+from shapetrace.capture.taps import activate
 from shapetrace.trace.records import (
     Failure,
     ParameterRecord,
     TensorRecord,
     Trace,
 )
-
-_LOCK = threading.Lock()
-"""Code is swapped for the whole process, so one recording at a time."""
 
 
 class Recording:
@@ -59,10 +56,9 @@ class Recording:
         self._config = dict(config or {})
         self._sizes = dict(sizes or {})
         self._names, self._numbers = module_names(model)
-        members = _members(model, self._numbers)
+        self._members = _members(model, self._numbers)
         twins = signatures(model, self._numbers) if model is not None and repeats else {}
-        self._recorder = Recorder(self._numbers, members, twins, operators=operators)
-        self._members = members
+        self._recorder = Recorder(self._numbers, self._members, twins, operators=operators)
         self._swap = Swap()
         self._namespaces: dict[str, Mapping[str, Any]] = {}
         self._parameters = _parameters(model, self._recorder)
@@ -77,18 +73,16 @@ class Recording:
         Raises:
             ShapetraceError: Another recording is running in this process.
         """
-        if not _LOCK.acquire(blocking=False):
-            raise ShapetraceError(
-                "another trace is running in this process; end it before starting a new one"
-            )
+        self._swap = swap(self._wanted)
         try:
-            self._swap = swap(self._wanted, self._recorder.functions())
             self._namespaces = _namespaces(self._swap)
+            self._recorder.thread = threading.get_ident()
+            activate(self._recorder)
             if self._recorder.mode is not None:
                 self._recorder.mode.__enter__()
         except BaseException:
+            activate(None)
             self._swap.undo()
-            _LOCK.release()
             raise
         self._started = time.perf_counter()
         return self
@@ -104,21 +98,21 @@ class Recording:
         try:
             if self._recorder.mode is not None:
                 self._recorder.mode.__exit__(None, None, None)
-            self._recorder.alive = False  # explaining runs code of the model's, such as extra_repr
+            activate(None)  # explaining runs code of the model's, such as extra_repr
             if error is not None:
                 self._failure = blame(error, self._recorder.events, self._block_of)
             self._recorder.close()
         finally:
-            _undo(self._swap)
-            _LOCK.release()
+            activate(None)
+            self._swap.undo()
 
     def _block_of(self, tensor: torch.Tensor) -> int | None:
         """The block of a tensor that the recording has met."""
         try:
-            watch = self._recorder.storages.live.get(tensor.untyped_storage()._cdata)  # noqa: SLF001
+            known = self._recorder.live.get(tensor.untyped_storage()._cdata)  # noqa: SLF001
         except (NotImplementedError, RuntimeError):
             return None
-        return None if watch is None else watch.block
+        return None if known is None else known[0]
 
     @property
     def trace(self) -> Trace:
@@ -189,20 +183,6 @@ def record(model: nn.Module | None, **options: Any) -> Recording:
         >>> recording.trace.tensors
     """
     return Recording(model, **options)
-
-
-def _undo(swapped: Swap) -> None:
-    """Give every function its code back, also when Ctrl-C comes in the middle."""
-    interrupted: KeyboardInterrupt | None = None
-    while True:
-        try:
-            swapped.undo()
-        except KeyboardInterrupt as error:
-            interrupted = error
-        else:
-            break
-    if interrupted is not None:
-        raise interrupted
 
 
 def _members(model: nn.Module | None, numbers: Mapping[int, int]) -> list[nn.Module]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import functools
 import re
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import MethodType
@@ -27,7 +28,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture import events as kinds
-from shapetrace.capture.elements import SCALARS
+from shapetrace.capture.elements import SCALARS, stored
 from shapetrace.capture.events import Event
 from shapetrace.capture.storages import Block
 
@@ -47,7 +48,8 @@ class Template:
             when the tensor's memory outlives the call.
         position: For each of `expected`, the index of its event.
         arguments: Blocks of the tensor arguments, in order.
-        parameters: Blocks of the module's parameters and buffers, in order.
+        parameters: Blocks of the module's parameters and buffers, in order; empty when no
+            event speaks of any.
         born: Blocks allocated inside the call.
     """
 
@@ -163,6 +165,9 @@ def value_key(value: Any) -> Any:
         return id(value.func), value_key(value.args), value_key(value.keywords)
     if isinstance(value, MethodType):
         return id(value.__func__)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = (stored(value, field.name) for field in dataclasses.fields(value))
+        return type(value), tuple(value_key(item) for item in fields)
     return id(value)
 
 
@@ -197,15 +202,28 @@ def learn(
             position.append(index)
     if outliving:
         return None
+    held = tuple(parameters)
+    spoken = {block for event in events for block in _blocks(event)}
     return Template(
         module,
         tuple(events),
         tuple(expected),
         tuple(position),
         tuple(arguments),
-        tuple(parameters),
+        held if spoken.intersection(held) else (),
         born,
     )
+
+
+def _blocks(event: Event) -> Iterator[int | None]:
+    """The blocks of tensors that an event speaks of."""
+    match event[0]:
+        case kinds.SEE:
+            yield event[3][2]
+        case kinds.SEE_ALL:
+            yield from (seen[2] for _, _, seen in event[1])
+        case kinds.FREE:
+            yield event[1]
 
 
 def _forbids_repeats(event: Event) -> bool:

@@ -9,28 +9,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
 import torch
 
 from shapetrace.trace.records import StorageKind
 
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A storage as first seen."""
-
-    nbytes: int
-    kind: StorageKind
-    device: str
-
-
-class Watch(weakref.ref[torch.UntypedStorage]):
-    """A weak reference that knows which block it watches."""
-
-    __slots__ = ("address", "block")
-    address: int
-    block: int
+Block = tuple[int, StorageKind, torch.device]
+"""A storage as first seen: bytes, what it holds, where it lies."""
 
 
 class Storages:
@@ -38,12 +24,13 @@ class Storages:
 
     Attributes:
         blocks: What was met, by number.
-        live: The storages that exist now, by address.
+        live: The storages that exist now, by address: number, and the reference that
+            watches over it.
     """
 
     def __init__(self, on_free: Callable[[int], None]) -> None:
         self.blocks: list[Block] = []
-        self.live: dict[int, Watch] = {}
+        self.live: dict[int, tuple[int, weakref.ref[torch.UntypedStorage]]] = {}
         self._on_free = on_free
 
     def index(self, tensor: torch.Tensor, kind: StorageKind) -> int | None:
@@ -60,23 +47,22 @@ class Storages:
             storage = tensor.untyped_storage()
         except (NotImplementedError, RuntimeError):
             return None
-        watch = self.live.get(storage._cdata)  # noqa: SLF001 - data_ptr() is 0 on meta
-        return self.meet(storage, kind) if watch is None else watch.block
+        known = self.live.get(storage._cdata)  # noqa: SLF001 - data_ptr() is 0 on meta
+        return self.meet(storage, kind) if known is None else known[0]
 
     def meet(self, storage: torch.UntypedStorage, kind: StorageKind) -> int:
         """Number a storage that was not met before, and watch it."""
-        watch = Watch(storage, self._freed)
-        watch.address = storage._cdata  # noqa: SLF001
-        watch.block = len(self.blocks)
-        self.live[watch.address] = watch
-        self.blocks.append(Block(storage.nbytes(), kind, str(storage.device)))
-        return watch.block
+        address, block = storage._cdata, len(self.blocks)  # noqa: SLF001
+        watch = weakref.ref(storage, partial(self._freed, address, block))
+        self.live[address] = block, watch
+        self.blocks.append((storage.nbytes(), kind, storage.device))
+        return block
 
-    def _freed(self, watch: weakref.ref[torch.UntypedStorage]) -> None:
-        assert isinstance(watch, Watch)  # noqa: S101 - the type of what `meet` created
-        if self.live.get(watch.address) is watch:
-            del self.live[watch.address]
-            self._on_free(watch.block)
+    def _freed(self, address: int, block: int, watch: weakref.ref[torch.UntypedStorage]) -> None:
+        known = self.live.get(address)
+        if known is not None and known[1] is watch:
+            del self.live[address]
+            self._on_free(block)
 
     def close(self) -> None:
         """Stop watching."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Mapping
+import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import CodeType, FunctionType
-from typing import Any
 
 from shapetrace.capture.discover import Wanted
 from shapetrace.capture.instrument import CodeKey, Instrumented, functions_in, instrument
+from shapetrace.capture.taps import TAPS
+from shapetrace.errors import ShapetraceError
 
-Recorders = Mapping[str, Callable[..., Any]]
+_LOCK = threading.Lock()
+"""Code is swapped for the whole process, so one swap at a time."""
 
 
 @dataclass(slots=True)
@@ -22,14 +26,28 @@ class Swap:
         functions: The swapped functions with the code they had.
         notes: What was left as it is, and why.
         originals: By rewritten code, the code it stands for.
+        active: Whether it is in force.
     """
 
     functions: list[tuple[FunctionType, CodeType]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     originals: dict[CodeType, CodeType] = field(default_factory=dict)
+    active: bool = False
 
     def undo(self) -> None:
-        """Restore every function; safe to call again after an interruption."""
+        """Restore every function, also when Ctrl-C comes in the middle."""
+        interrupted: KeyboardInterrupt | None = None
+        while self.active:
+            try:
+                self._restore()
+                self.active = False
+                _LOCK.release()
+            except KeyboardInterrupt as error:
+                interrupted = error
+        if interrupted is not None:
+            raise interrupted
+
+    def _restore(self) -> None:
         while self.functions:
             function, code = self.functions[-1]
             function.__code__ = code
@@ -45,28 +63,40 @@ class Swap:
         self.originals.clear()
 
 
-def swap(wanted: Wanted, recorders: Recorders) -> Swap:
+def swap(wanted: Wanted) -> Swap:
     """Rewrite live functions.
 
     Args:
         wanted: By source file, the first lines of the functions; None for all of them.
-        recorders: The function to call for each constant of `instrument`.
 
     Returns:
         The swap; the caller must `undo` it.
+
+    Raises:
+        ShapetraceError: Another swap is in force in this process.
     """
-    result = Swap()
+    if not _LOCK.acquire(blocking=False):
+        raise ShapetraceError(
+            "another trace is running in this process; end it before starting a new one"
+        )
+    result = Swap(active=True)
+    try:
+        _put_in(wanted, result)
+    except BaseException:
+        result.undo()
+        raise
+    return result
+
+
+def _put_in(wanted: Wanted, result: Swap) -> None:
     sources = {file: _noted(file, lines, result.notes) for file, lines in wanted.items()}
-    bound: dict[tuple[str, CodeKey], CodeType] = {}
     for function in _live_functions(sources):
         code = function.__code__
         source = sources[code.co_filename]
-        if source is not None:
-            new = _replacement(code, source, recorders, bound, result)
-            if new is not None:
-                result.functions.append((function, code))
-                function.__code__ = new
-    return result
+        new = _replacement(code, source, result) if source is not None else None
+        if new is not None:
+            result.functions.append((function, code))
+            function.__code__ = new
 
 
 def _noted(file: str, lines: frozenset[int] | None, notes: list[str]) -> Instrumented | None:
@@ -86,64 +116,56 @@ def _live_functions(files: Collection[str]) -> list[FunctionType]:
     ]
 
 
-def _replacement(
-    code: CodeType,
-    source: Instrumented,
-    recorders: Recorders,
-    bound: dict[tuple[str, CodeKey], CodeType],
-    result: Swap,
-) -> CodeType | None:
-    key = (code.co_qualname, code.co_firstlineno)
-    template = source.functions.get(key)
-    if template is None or not _uses_recorders(template):
+def _replacement(code: CodeType, source: Instrumented, result: Swap) -> CodeType | None:
+    new = _bound(source).get((code.co_qualname, code.co_firstlineno))
+    if new is None:
         return None
-    if not _same_function(code, template):
+    if not _same_function(code, new):
         result.notes.append(f"{code.co_filename}: {code.co_qualname} differs from its source")
         return None
-    place = (code.co_filename, key)
-    if place not in bound:
-        originals = {key: code, **dict(functions_in(code))}
-        bound[place] = _bind(template, recorders, originals, result.originals)
-    return bound[place]
+    inner = dict(functions_in(code))
+    for key, rewritten in functions_in(new):
+        if key in inner and inner[key].co_freevars == rewritten.co_freevars:
+            result.originals[rewritten] = inner[key]
+    return new
 
 
-def _same_function(code: CodeType, template: CodeType) -> bool:
+def _same_function(code: CodeType, rewritten: CodeType) -> bool:
     """Whether the file still holds the function that is loaded.
 
     Import hooks (pytest's assertions, jaxtyping's) change code but not a function's face.
     """
     face = ("co_argcount", "co_kwonlyargcount", "co_posonlyargcount", "co_flags", "co_freevars")
-    arguments = template.co_argcount + template.co_kwonlyargcount
-    return all(getattr(code, name) == getattr(template, name) for name in face) and (
-        code.co_varnames[:arguments] == template.co_varnames[:arguments]
+    arguments = rewritten.co_argcount + rewritten.co_kwonlyargcount
+    return all(getattr(code, name) == getattr(rewritten, name) for name in face) and (
+        code.co_varnames[:arguments] == rewritten.co_varnames[:arguments]
     )
 
 
-def _uses_recorders(code: CodeType) -> bool:
+@lru_cache(maxsize=4096)
+def _bound(source: Instrumented) -> dict[CodeKey, CodeType]:
+    """A file's functions that report, with the taps in place; kept, so that they stay warm."""
+    reporting = {key: code for key, code in source.functions.items() if _reports(code)}
+    return {key: _bind(code) for key, code in reporting.items()}
+
+
+def _reports(code: CodeType) -> bool:
     return any(
-        (isinstance(constant, str) and constant.startswith("\0shapetrace:"))
-        or (isinstance(constant, CodeType) and _uses_recorders(constant))
+        constant in TAPS
+        if isinstance(constant, str)
+        else isinstance(constant, CodeType) and _reports(constant)
         for constant in code.co_consts
     )
 
 
-def _bind(
-    template: CodeType,
-    recorders: Recorders,
-    live: Mapping[CodeKey, CodeType],
-    originals: dict[CodeType, CodeType],
-) -> CodeType:
-    """The template with its string constants replaced by one recording's functions."""
+def _bind(template: CodeType) -> CodeType:
+    """The template with its string constants replaced by the functions they stand for."""
     constants = tuple(
-        _bind(constant, recorders, live, originals)
+        _bind(constant)
         if isinstance(constant, CodeType)
-        else recorders.get(constant, constant)
+        else TAPS.get(constant, constant)
         if isinstance(constant, str)
         else constant
         for constant in template.co_consts
     )
-    code = template.replace(co_consts=constants)
-    original = live.get((template.co_qualname, template.co_firstlineno))
-    if original is not None and original.co_freevars == code.co_freevars:
-        originals[code] = original
-    return code
+    return template.replace(co_consts=constants)

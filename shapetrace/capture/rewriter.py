@@ -1,0 +1,398 @@
+"""Rewrite a syntax tree so that it reports every value it binds.
+
+Six functions are called from rewritten code: on entry, when a forward has its arguments,
+for each argument, assignment and return, after statements that bind nothing, and on exit.
+They are called through string constants (`SEE` and the others), which `swap` replaces by
+the functions themselves: rewritten code needs no global name and no builtin.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from shapetrace.trace.records import RecordKind, Site
+
+ENTER, SEE, SEE_ALL, SEE_ATTRIBUTE, BEGIN, MARK, EXIT, SHIELD = (
+    f"\0shapetrace:{name}"
+    for name in ("enter", "see", "see_all", "see_attribute", "begin", "mark", "exit", "shield")
+)
+SHIELDED = frozenset({"svdvals", "eigvalsh", "eigvals", "flex_attention"})
+"""Functions that behave differently under any dispatch mode: called with none active."""
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A `Site`, and what the source says of the value.
+
+    Attributes:
+        site: The place.
+        owner: Number of its function.
+        annotation: As written; empty when there is none.
+        inherited: Whether the annotation stands at an earlier binding of the same variable.
+            To a type checker it holds here too; people who rebind a name to another shape
+            mean otherwise, so one that does not hold is taken as not said.
+    """
+
+    site: Site
+    owner: int
+    annotation: str = ""
+    inherited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSite:
+    """A function that reports, and where it is."""
+
+    file: str
+    line: int
+    qualname: str
+    name: str
+    internal: bool
+
+
+@dataclass(slots=True)
+class Registry:
+    """Numbers that rewritten code reports, and what they stand for; one per process."""
+
+    bindings: list[Binding] = field(default_factory=list)
+    functions: list[FunctionSite] = field(default_factory=list)
+
+
+REGISTRY = Registry()
+
+
+def is_internal(file: str) -> bool:
+    """Whether a file belongs to torch itself."""
+    return f"{os.sep}torch{os.sep}" in file
+
+
+def _call(function: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Constant(function), list(arguments), [])
+
+
+def _load(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+# Methods named after syntax need no docstrings of their own.
+# ruff: noqa: D102
+
+
+class Rewriter(ast.NodeTransformer):
+    """Adds the recording calls; one instance per file."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.internal = is_internal(file)
+        self.scope: list[str] = []
+        self.in_function = False
+        self.predeclared: dict[str, str] = {}
+        self.declared: dict[str, str] = {}
+        self.returns = ""
+        self.owner = -1
+        self._in_class = False
+        self.skipped: list[str] = []
+
+    # Scopes.
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        outer = self.in_function
+        self.in_function = False
+        self.scope.append(node.name)
+        node.body = self._block(node.body)
+        self.scope.pop()
+        self.in_function = outer
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        self.skipped.append(f"{self._qualname(node.name)} (async)")
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        if _is_generator(node):
+            self.skipped.append(f"{self._qualname(node.name)} (generator)")
+            return node
+        if node.name.startswith("__") and node.name.endswith("__"):
+            return node  # protocol methods run inside other machinery, torch's included
+        saved = self.in_function, self.predeclared, self.declared, self.returns
+        qualname = self._qualname(node.name)
+        self._in_class = bool(self.scope) and self.scope[-1] != "<locals>"
+        self.scope += [node.name, "<locals>"]
+        self.in_function = True
+        self.predeclared = dict(_predeclared(node.body))
+        self.declared = dict(self.predeclared)
+        self.returns = _text(node.returns)
+        self._rewrite_body(node, qualname)
+        del self.scope[-2:]
+        self.in_function, self.predeclared, self.declared, self.returns = saved
+        return node
+
+    def _qualname(self, name: str) -> str:
+        return ".".join([*self.scope, name])
+
+    def _rewrite_body(self, node: ast.FunctionDef, qualname: str) -> None:
+        REGISTRY.functions.append(
+            FunctionSite(
+                self.file,
+                node.lineno,
+                qualname,
+                node.name,
+                self.internal,
+            )
+        )
+        saved, self.owner = self.owner, len(REGISTRY.functions) - 1
+        number = ast.Constant(self.owner)
+        parameters = _parameters(node.args)
+        owner = _owner(node, parameters, in_class=self._in_class)
+        seen = [
+            self._statement(
+                _call(SEE, self._site(p.arg, "argument", p, _text(p.annotation)), _load(p.arg)), p
+            )
+            for p in parameters
+            if p.arg != owner
+        ]
+        first = 1 if ast.get_docstring(node, clean=False) is not None else 0
+        docstring, body = node.body[:first], node.body[first:]
+        start = body[0] if body else node
+        enter = _call(ENTER, number, _load(owner) if owner else ast.Constant(None))
+        # Only a forward can be an equal call of an earlier one; it says what it was given.
+        begin = [self._statement(_call(BEGIN, *(_load(p.arg) for p in parameters)), start)]
+        inner = [*seen, *(begin if node.name == "forward" and owner else []), *self._block(body)]
+        leave = self._statement(_call(EXIT, number), start)
+        guarded = ast.Try(body=inner, handlers=[], orelse=[], finalbody=[leave])
+        node.body = [*docstring, self._statement(enter, start), ast.copy_location(guarded, start)]
+        self.owner = saved
+
+    # Statements.
+
+    def _block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        result: list[ast.stmt] = []
+        for statement in body:
+            new = self.visit(statement)
+            result.extend(new if isinstance(new, list) else [new])
+        return result
+
+    def _site(self, name: str, kind: RecordKind, at: ast.AST, annotation: str = "") -> ast.expr:
+        line = getattr(at, "lineno", 0)
+        function = ".".join(part for part in self.scope if part != "<locals>")
+        site = Site(self.file, line, function, name, kind, self.internal)
+        earlier = self.declared.get(name, "") if kind == "local" and not annotation else ""
+        strict = name in self.predeclared
+        binding = Binding(site, self.owner, annotation or earlier, bool(earlier) and not strict)
+        REGISTRY.bindings.append(binding)
+        if annotation and kind != "return":
+            self.declared[name] = annotation
+        return ast.Constant(len(REGISTRY.bindings) - 1)
+
+    def _statement(self, value: ast.expr, at: ast.AST) -> ast.stmt:
+        return _placed(ast.Expr(_placed(value, at)), at)
+
+    def _marked(self, node: ast.stmt) -> list[ast.stmt]:
+        return [node, self._statement(_call(MARK), node)]
+
+    def _seen_after(self, names: Sequence[str], at: ast.stmt) -> list[ast.stmt]:
+        """Report names that a statement has bound, as one event."""
+        if not names:
+            return []
+        if len(names) == 1:
+            return [
+                self._statement(_call(SEE, self._site(names[0], "local", at), _load(names[0])), at)
+            ]
+        sites = ast.Tuple([self._site(name, "local", at) for name in names], ast.Load())
+        values = ast.Tuple([_load(name) for name in names], ast.Load())
+        return [self._statement(_call(SEE_ALL, sites, values), at)]
+
+    def _seen_attribute(self, target: ast.expr, at: ast.stmt) -> list[ast.stmt]:
+        """Report `name.attribute` after a statement has set it, without running a property."""
+        if not (isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)):
+            return [self._statement(_call(MARK), at)]
+        site = self._site(ast.unparse(target), "attribute", at)
+        call = _call(SEE_ATTRIBUTE, site, _load(target.value.id), ast.Constant(target.attr))
+        return [self._statement(call, at)]
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
+        self._visit_value(node)
+        if not self.in_function:
+            return node
+        after: list[ast.stmt] = []
+        for target in node.targets:
+            match target:
+                case ast.Name(id=name):
+                    node.value = self._seen(name, "local", node.value, node)
+                case ast.Attribute():
+                    node.value = self._seen(ast.unparse(target), "attribute", node.value, node)
+                case ast.Tuple() | ast.List() | ast.Starred():
+                    after += self._seen_after(list(_names(target)), node)
+                    for element in _attributes(target):
+                        after += self._seen_attribute(element, node)
+                case _:
+                    after.append(self._statement(_call(MARK), node))
+        return [node, *after]
+
+    def _seen(
+        self, name: str, kind: RecordKind, value: ast.expr, at: ast.stmt, annotation: str = ""
+    ) -> ast.expr:
+        return _placed(_call(SEE, self._site(name, kind, at, annotation), value), value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is None or not self.in_function:
+            return node
+        self._visit_value(node)
+        assert node.value is not None  # noqa: S101 - mypy can't see through the visit
+        kind: RecordKind = "local" if isinstance(node.target, ast.Name) else "attribute"
+        name = ast.unparse(node.target)
+        node.value = self._seen(name, kind, node.value, node, _text(node.annotation))
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
+        self._visit_value(node)
+        if not self.in_function:
+            return node
+        if isinstance(node.target, ast.Name):
+            return [node, *self._seen_after([node.target.id], node)]
+        return [node, *self._seen_attribute(node.target, node)]
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
+        self.generic_visit(node)
+        if self.in_function:
+            site = self._site(node.target.id, "local", node)
+            node.value = _placed(_call(SEE, site, node.value), node.value)
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        self.generic_visit(node)
+        if node.value is not None and self.in_function:
+            node.value = self._seen("return", "return", node.value, node, self.returns)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        if not self.in_function or isinstance(node.value, ast.Constant):
+            return node
+        return self._marked(node)
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        return self._marked(node) if self.in_function and _may_run(node.test) else node
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        return self._with_test(node)
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        return self._with_test(node)
+
+    def _with_test(self, node: ast.If | ast.While) -> ast.AST:
+        test = self.visit(node.test)
+        node.test = _placed(_call(MARK, test), test) if self._runs(test) else test
+        node.body, node.orelse = self._block(node.body), self._block(node.orelse)
+        return node
+
+    def _runs(self, value: ast.expr) -> bool:
+        return self.in_function and _may_run(value)
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        items = self.visit(node.iter)
+        node.iter = _placed(_call(MARK, items), items) if self._runs(items) else items
+        bound = list(_names(node.target)) if self.in_function else []
+        seen = self._seen_after(bound, node)
+        node.body = [*seen, *self._block(node.body)]
+        node.orelse = self._block(node.orelse)
+        return node
+
+    def visit_With(self, node: ast.With) -> ast.AST:
+        for item in node.items:
+            item.context_expr = self.visit(item.context_expr)
+        targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
+        bound = list(itertools.chain.from_iterable(_names(target) for target in targets))
+        seen = self._seen_after(bound, node) if self.in_function else []
+        node.body = [*seen, *self._block(node.body)]
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        name = node.func.id if isinstance(node.func, ast.Name) else name
+        if self.in_function and name in SHIELDED:
+            node.func = _placed(_call(SHIELD, node.func), node.func)
+        return node
+
+    def _visit_value(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> None:
+        if node.value is not None:
+            node.value = self.visit(node.value)
+
+
+def _placed(node: _Node, at: ast.AST) -> _Node:
+    return ast.copy_location(node, at)
+
+
+def _text(annotation: ast.expr | None) -> str:
+    return "" if annotation is None else ast.unparse(annotation)
+
+
+def _parameters(arguments: ast.arguments) -> list[ast.arg]:
+    plain = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return plain + [extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None]
+
+
+def _owner(node: ast.FunctionDef, parameters: Sequence[ast.arg], *, in_class: bool) -> str:
+    """The parameter that is the method's object, whatever it is called; empty without one."""
+    static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
+    if not parameters or static or not (in_class or parameters[0].arg == "self"):
+        return ""
+    return parameters[0].arg if node.args.posonlyargs or node.args.args else ""
+
+
+def _names(target: ast.expr) -> Iterator[str]:
+    """Plain names that an assignment target binds."""
+    match target:
+        case ast.Name(id=name):
+            yield name
+        case ast.Starred(value=value):
+            yield from _names(value)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for element in elements:
+                yield from _names(element)
+
+
+def _attributes(target: ast.expr) -> Iterator[ast.Attribute]:
+    match target:
+        case ast.Attribute():
+            yield target
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for element in elements:
+                yield from _attributes(element)
+
+
+def _own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """The nodes of a function body, without those of functions and classes inside it."""
+    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+    for node in body:
+        yield node
+        if not isinstance(node, inner):
+            yield from _own_nodes(list(ast.iter_child_nodes(node)))
+
+
+def _is_generator(node: ast.FunctionDef) -> bool:
+    return any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in _own_nodes(node.body))
+
+
+def _predeclared(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
+    """Bare annotations (``q: Float[...]`` with no value) declare later assignments."""
+    for node in _own_nodes(body):
+        if isinstance(node, ast.AnnAssign) and node.value is None:
+            yield ast.unparse(node.target), _text(node.annotation)
+
+
+def _may_run(value: ast.expr) -> bool:
+    """Whether an expression may run an operator: it calls or computes something."""
+    return any(isinstance(node, ast.Call | ast.BinOp) for node in ast.walk(value))
