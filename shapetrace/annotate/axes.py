@@ -92,17 +92,17 @@ class AxisNames:
         sizes = {size for seen in column.values() for _, size in seen}
         if names == [None] and len(sizes) == 1:
             return str(sizes.pop())
-        if names == [None]:
-            return self._like_another(column) or self._own(column, _identifier(hint))
         if len(names) == 1 and names[0] is not None:
             return self._named(names[0], column)
-        return self._own(column, self._joined(column, names, hint))
+        base = self._joined(column, names, hint) if len(names) > 1 else _identifier(hint)
+        return self._like_another(column) or self._own(column, base)
 
     def _like_another(self, column: Column) -> str:
         """The name of an axis that changed just as this one did; empty when none has."""
         for name, known in self._fresh.items():
-            both = {size for call in known.keys() & column.keys() for _, size in known[call]}
+            both = {one for call in known.keys() & column.keys() for one in known[call]}
             if len(both) > 1 and _agree(known, column) and self._fits(name, column):
+                self._fresh[name] = {**known, **column}
                 return name
         return ""
 

@@ -275,13 +275,24 @@ def _calls(inputs: CallInputs, fixed: frozenset[str]) -> tuple[list[Call], list[
         return calls, sizes
     free = {name: size for name, size in sizes[0].items() if name not in fixed}
     doubled = {name: 2 * size for name, size in free.items()}
-    grown = {name: size + 1 + number for number, (name, size) in enumerate(free.items())}
+    grown = _distinct(free)
     alone = [{name: 2 * size} for name, size in free.items()] if len(free) > 1 else []
     for other in (grown, doubled, *alone) if free else ():
         made = from_specs(inputs.specs.resized(other))
         calls.append((made.args, made.kwargs))
         sizes.append({**sizes[0], **other})
     return calls, sizes
+
+
+def _distinct(sizes: Mapping[str, int]) -> dict[str, int]:
+    """Each size a little larger, and no two alike: what is equal by chance shows."""
+    found: dict[str, int] = {}
+    for name, size in sizes.items():
+        larger = size + 1
+        while larger in found.values():
+            larger += 1
+        found[name] = larger
+    return found
 
 
 def _joined(known: Structures, more: Structures) -> Structures:

@@ -117,6 +117,15 @@ def test_axes_that_differ_from_each_other_get_different_names():
     }
 
 
+def test_one_name_for_one_thing_though_its_names_are_long():
+    long = {"num_attention_heads": 6, "num_key_value_heads": 2}
+    calls = [{"x": tensor(name, **long), "return": tensor(name, **long)} for name in long]
+    assert inferred(F, calls)[0] == {
+        "x": 'Float[Tensor, " x_0"]',
+        "return": 'Float[Tensor, " x_0"]',
+    }
+
+
 def test_ranks_that_differ_make_a_run_of_axes():
     calls = [
         {"x": tensor("B n d_model"), "return": tensor("B n")},
