@@ -103,6 +103,13 @@ class _Prober:
         for name in names:
             if name not in self.result.irrelevant:
                 self._probe_name(weightless, name)
+        self._probe_jointly(weightless)
+
+    def _probe_jointly(self, weightless: Weightless) -> None:
+        """One run with every size that matters changed: what the names must foretell."""
+        firsts = {name: seen[0].sizes[name] for name, seen in self.result.moved.items()}
+        if len(firsts) > 1:
+            self.result.joint = self._observe(weightless, firsts)
 
     def _moves_nothing(self, weightless: Weightless, names: list[str]) -> bool:
         seen = self._observe(weightless, {name: 2 * self.sizes[name] for name in names})
@@ -141,6 +148,8 @@ class _Prober:
         """Whether some size moved, but not as a power of the factor."""
         base = self.result.base
         assert base is not None  # noqa: S101 - names are probed after the base
+        if self.sizes[name] == 0:
+            return True  # no factor tells how it moves
         factor = seen[0].sizes[name] / self.sizes[name]
         powers = {factor**exponent for exponent in range(-3, 5)}
         pairs = _pairs(base, seen[0])

@@ -79,13 +79,16 @@ class Target:
         specs = inputs.specs
         axes, sizes = ({}, dict(specs.sizes)) if specs is not None else name_axes(inputs, None)
         ready = self.recipe.make({}) if isinstance(self.recipe, Ready) else None
+        known = self.integers() if self.rebuilds else {}
 
         def build(sizes: Mapping[str, int]) -> nn.Module:
             if ready is not None:
                 return weightless_copy(ready)
-            known = self.integers()
             changed = {key: size for key, size in sizes.items() if known.get(key, size) != size}
-            return self.build(changed).eval()
+            try:  # written out, what is derived by default stays, and one size moves alone
+                return self.build(sizes).eval()
+            except ShapetraceError:
+                return self.build(changed).eval()
 
         def arguments(dims: Mapping[str, int], _: Mapping[str, int]) -> Arguments:
             if specs is None:
@@ -94,7 +97,6 @@ class Target:
             made = from_specs(specs.resized(dims), weightless=True)
             return made.args, made.kwargs
 
-        known = self.integers() if self.rebuilds else {}
         guessed = dict.fromkeys(sizes, specs is None)
         return Subject(
             known, sizes, build, arguments, rebuilt=self.rebuilds, guessed=guessed, **options

@@ -21,6 +21,7 @@ from shapetrace.dims import (
     Named,
     Symbolic,
     Variadic,
+    evaluate,
     name_axis,
     parse_dims,
 )
@@ -61,6 +62,7 @@ class Probing:
     Attributes:
         base: The run at the sizes of the real run; None when no probe could run.
         moved: By name, the runs with that size changed.
+        joint: A run with all of them changed; None when none succeeded.
         irrelevant: Names that moved nothing.
         inputs: The names of the inputs' dims, and whether each was guessed.
         notes: What could not be probed, and why.
@@ -68,6 +70,7 @@ class Probing:
 
     base: Observation | None
     moved: dict[str, list[Observation]] = field(default_factory=dict)
+    joint: Observation | None = None
     irrelevant: set[str] = field(default_factory=set)
     inputs: dict[str, bool] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -189,7 +192,9 @@ class _Namer:
         base = self.probing.base
         if base is None or table(base).get(key) != shape:
             return None
-        seen = ((name, run) for name, runs in self.probing.moved.items() for run in runs)
+        seen = [(name, run) for name, runs in self.probing.moved.items() for run in runs]
+        if self.probing.joint is not None:
+            seen.append((JOINT, self.probing.joint))
         shapes = ((name, run, table(run).get(key)) for name, run in seen)
         return [
             (name, run, other)
@@ -206,7 +211,7 @@ class _Namer:
         )
 
     def _probed(self, size: int, runs: list[tuple[str, Observation, int]], path: str) -> Dim:
-        moved = tuple((name, run.sizes[name], other) for name, run, other in runs)
+        moved = tuple((name, run.sizes.get(name, 0), other) for name, run, other in runs)
         owners = tuple(_owners(path))
         key = (size, moved, owners)
         if key not in self._known:
@@ -220,8 +225,9 @@ class _Namer:
         assert base is not None  # noqa: S101 - runs are compared with it
         probes: dict[str, dict[int | Fraction, int]] = {}
         for name, run, other in runs:
-            probes.setdefault(name, {})[Fraction(run.sizes[name], base.sizes[name])] = other
-        dim = name_axis(size, probes, base.sizes).dim
+            if name != JOINT:
+                probes.setdefault(name, {})[Fraction(run.sizes[name], base.sizes[name])] = other
+        dim = _foretold(name_axis(size, probes, base.sizes).dim, size, runs)
         if dim.evidence == "literal":
             return dim
         if not dim.name.isidentifier():
@@ -268,6 +274,19 @@ class _Namer:
             if len(names) == 1:
                 return Dim(names[0], "attribute", f"self.{names[0]} of {owner or 'the model'}")
         return Dim(str(size), "literal", "not seen in any probe")
+
+
+JOINT = ""
+"""Stands for a name in the run with all sizes changed."""
+
+
+def _foretold(dim: Dim, size: int, runs: Sequence[tuple[str, Observation, int]]) -> Dim:
+    """A name that holds with all sizes changed too; else the number, and why."""
+    for name, run, other in runs:
+        if name == JOINT and dim.evidence != "literal" and evaluate(dim.name, run.sizes) != other:
+            reason = f"{dim.name} fits each size moved alone, but not all of them together"
+            return Dim(str(size), "literal", reason)
+    return dim
 
 
 def _fitting(every: Sequence[tuple[Observation, int]], owner: str) -> list[str]:
