@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import torch
@@ -39,8 +40,8 @@ def _items(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, nn.Module):
         return
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield f".{field.name}", stored(value, field.name)
+        for name in field_names(type(value)):
+            yield f".{name}", stored(value, name)
     elif isinstance(value, dict):
         for key in list(value)[:_WIDTH]:
             yield f"[{key!r}]", dict.__getitem__(value, key)
@@ -50,6 +51,12 @@ def _items(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, tuple | list):
         for number, item in enumerate(value[:_WIDTH]):
             yield f"[{number}]", item
+
+
+@cache
+def field_names(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass, in order."""
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def stored(owner: object, name: str) -> object:

@@ -135,7 +135,7 @@ class Cache:
         blinkered = window is not None and window < m
         if n == 1 and self.padding is None and not blinkered:
             return None
-        first = self.layers[0].k
+        first: Float[Tensor, "B h_kv room d_k"] = self.layers[0].k
         key: Int[Tensor, " m"] = arange(m, device=first.device)
         query: Int[Tensor, " n"] = key[m - n :]
         left: Bool[Tensor, "n m"] = key <= query[:, None]

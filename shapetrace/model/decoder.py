@@ -4,7 +4,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from shapetrace.model.blocks import block
-from shapetrace.model.cache import Cache
+from shapetrace.model.cache import Cache, LayerCache
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.heads import LanguageHead
 from shapetrace.model.stack import Stack
@@ -69,6 +69,7 @@ class Decoder(Stack):
         rotation: Float[Tensor, "2 n d_k"] | None = (
             None if self.rotary is None else self.rotary(x, start)
         )
+        past: LayerCache
         for layer, past in zip(self.blocks, cache.layers, strict=True):
             x = layer(x, None, rotation, past)
         last: Float[Tensor, "B 1 d_model"] = x[:, -1:]

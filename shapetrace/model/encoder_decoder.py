@@ -4,7 +4,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from shapetrace.model.blocks import cross_block
-from shapetrace.model.cache import Cache, MemoryCache
+from shapetrace.model.cache import Cache, LayerCache, MemoryCache
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.encoder import Encoder
 from shapetrace.model.errors import ModelError
@@ -70,6 +70,8 @@ class CrossDecoder(Stack):
         rotation: Float[Tensor, "2 n d_k"] | None = (
             None if self.rotary is None else self.rotary(x, start)
         )
+        past: LayerCache
+        source: MemoryCache
         for layer, past, source in zip(self.blocks, cache.layers, cache.sources, strict=True):
             x = layer(x, memory, None, memory_visible, rotation, past, source)
         if self.final_norm is not None:
