@@ -6,7 +6,7 @@ Nothing is written here; the caller gets the new source of each file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,22 +14,13 @@ from shapetrace.annotate.amend import Amendments, Fault, function_lines
 from shapetrace.annotate.infer import Inferred, Wishes, infer
 from shapetrace.annotate.plan import LeftOut, Rewritten
 from shapetrace.annotate.rewrite import rewrite
-from shapetrace.annotate.sizes import carried
-from shapetrace.capture.proving import Call
-from shapetrace.dims.specs import parse_specs
+from shapetrace.api.runs import Runs, origin_file, own_sources, run_all
+from shapetrace.api.tracing import Request, read_aliases, read_inputs
 from shapetrace.errors import ShapetraceError
-from shapetrace.trace.naming import named
-from shapetrace.trace.records import Trace
-from shapetrace.trace.structure import Structures
 
 if TYPE_CHECKING:
-    from torch import nn
-
-    from shapetrace.capture.inputs import CallInputs
     from shapetrace.capture.job import Verdict
     from shapetrace.capture.proving import Proof
-    from shapetrace.capture.target import Target
-    from shapetrace.dims.specs import InputSpecs
 
 _ROUNDS = 6
 """Weaken once, drop once, and what that uncovers."""
@@ -56,37 +47,6 @@ class Annotated:
     root: Path
 
 
-@dataclass(slots=True)
-class Runs:
-    """A model's runs, as far as annotations need them."""
-
-    traces: list[Trace]
-    calls: list[Call]
-    structures: Structures
-    sizes: list[dict[str, int]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to annotate, in the words of the command line.
-
-    Attributes:
-        target: ``package.module:Class``, ``file.py:factory``.
-        specs: Input specs, one per argument: ``x:float32[B=2,n=16]``.
-        inputs: A file or function with inputs, in place of specs.
-        arguments: ``key=value`` arguments of the constructor.
-        hf_config: Fields of a Hugging Face configuration.
-        aliases: ``name=other`` pairs: other names for dimensions.
-    """
-
-    target: str
-    specs: Sequence[str] = ()
-    inputs: str | None = None
-    arguments: Sequence[str] = ()
-    hf_config: Sequence[str] = ()
-    aliases: Sequence[str] = ()
-
-
 def annotate(
     request: Request,
     wishes: Wishes | None = None,
@@ -106,40 +66,26 @@ def annotate(
         ShapetraceError: If the target can't be made or run, its source can't be read, no
             tensor is seen, or there is nothing to annotate.
     """
-    read = _specs(request)
-    aliases = dict(_alias(text) for text in request.aliases)
-    from shapetrace.capture.inputs import check_signature, from_file, from_specs  # noqa: PLC0415
-    from shapetrace.capture.proving import Proof  # noqa: PLC0415 - these need torch
-    from shapetrace.capture.target import resolve  # noqa: PLC0415
-
-    progress(f"making {request.target}")
-    target = resolve(request.target, request.arguments, request.hf_config)
-    inputs = from_specs(read) if request.inputs is None else from_file(request.inputs)
-    model = target.build().eval()
-    check_signature(model, inputs)
-    origin = _origin_file(request.target)
-    runs = _run_all(target, model, inputs, aliases, progress)
-    text = (request.target, tuple(request.arguments), tuple(request.hf_config))
-    place = _files(runs.traces, origin)
-    proof = Proof(model, runs.calls, text)
-    return finish(runs, proof, place, wishes or Wishes(), guard=guard, progress=progress)
-
-
-def _specs(request: Request) -> InputSpecs:
-    if request.specs and request.inputs is not None:
-        raise ShapetraceError("--input and --inputs are both given; give one of them")
-    if not request.specs and request.inputs is None:
+    if not request.inputs and request.inputs_file is None:
         raise ShapetraceError(
             "no input is given; give --input, such as --input x:float32[B=2,n=16]"
         )
-    return parse_specs(request.specs)
+    aliases = read_aliases(request.aliases)
+    from shapetrace.capture.inputs import check_signature  # noqa: PLC0415 - these need torch
+    from shapetrace.capture.proving import Proof  # noqa: PLC0415
+    from shapetrace.capture.target import resolve  # noqa: PLC0415
 
-
-def _alias(text: str) -> tuple[str, str]:
-    name, equals, other = text.partition("=")
-    if not equals or not name.isidentifier() or not other.isidentifier():
-        raise ShapetraceError(f"--alias {text!r} is not of the form hidden_size=d_model")
-    return name, other
+    target = resolve(request.target, request.arguments, request.hf_config)
+    inputs = read_inputs(request)
+    progress(f"making {request.target}")
+    model = target.build(seed=request.seed).eval()
+    check_signature(model, inputs)
+    origin = origin_file(request.target)
+    runs = run_all(target, model, inputs, aliases, progress)
+    text = (request.target, tuple(request.arguments), tuple(request.hf_config))
+    place = own_sources(runs.traces, origin)
+    proof = Proof(model, runs.calls, text, request.seed)
+    return finish(runs, proof, place, wishes or Wishes(), guard=guard, progress=progress)
 
 
 def finish(
@@ -229,111 +175,6 @@ def _faults(verdict: Verdict, sources: Mapping[str, bytes]) -> list[Fault]:
         Fault(failed.file, lines[failed.file][failed.function], failed.name, failed.reason)
         for failed in verdict.failed
     ]
-
-
-def _run_all(
-    target: Target,
-    model: nn.Module,
-    inputs: CallInputs,
-    aliases: Mapping[str, str],
-    progress: Callable[[str], None],
-) -> Runs:
-    from shapetrace.capture.probes import probe  # noqa: PLC0415 - needs torch
-    from shapetrace.capture.watching import entered_by, watched  # noqa: PLC0415
-
-    progress(f"running {target.name}")
-    calls, sizes = _calls(inputs, frozenset(target.integers()))
-    wanted = entered_by(model, calls[0])
-    base, structures = watched(model, calls[0], wanted, target.name, target.config())
-    progress("probing its sizes")
-    probing, _ = probe(target.subject(inputs))
-    base = named(base, probing, aliases)
-    runs = Runs([base], [calls[0]], structures, [sizes[0]])
-    for call, given in zip(calls[1:], sizes[1:], strict=True):
-        try:
-            other, more = watched(model, call, wanted, target.name, {})
-        except Exception:  # noqa: BLE001, S112 - a size that the model refuses tells nothing
-            continue
-        renamed = {aliases.get(name, name): size for name, size in given.items()}
-        runs.traces.append(carried(base, other, renamed))
-        runs.calls.append(call)
-        runs.sizes.append(given)
-        runs.structures = _joined(runs.structures, more)
-    return runs
-
-
-def _calls(inputs: CallInputs, fixed: frozenset[str]) -> tuple[list[Call], list[dict[str, int]]]:
-    """The call as given, and at other sizes: all grown together, then each alone.
-
-    Names that the model is built from stay as they are.
-    """
-    from shapetrace.capture.inputs import from_specs  # noqa: PLC0415 - needs torch
-
-    calls: list[Call] = [(inputs.args, inputs.kwargs)]
-    sizes = [dict(inputs.specs.sizes) if inputs.specs is not None else {}]
-    if inputs.specs is None or not sizes[0]:
-        return calls, sizes
-    free = {name: size for name, size in sizes[0].items() if name not in fixed}
-    doubled = {name: 2 * size for name, size in free.items()}
-    grown = _distinct(free)
-    alone = [{name: 2 * size} for name, size in free.items()] if len(free) > 1 else []
-    for other in (grown, doubled, *alone) if free else ():
-        made = from_specs(inputs.specs.resized(other))
-        calls.append((made.args, made.kwargs))
-        sizes.append({**sizes[0], **other})
-    return calls, sizes
-
-
-def _distinct(sizes: Mapping[str, int]) -> dict[str, int]:
-    """Each size a little larger, and no two alike: what is equal by chance shows."""
-    found: dict[str, int] = {}
-    for name, size in sizes.items():
-        larger = size + 1
-        while larger in found.values():
-            larger += 1
-        found[name] = larger
-    return found
-
-
-def _joined(known: Structures, more: Structures) -> Structures:
-    return {
-        place: tuple(dict.fromkeys((*known.get(place, ()), *more.get(place, ()))))
-        for place in dict.fromkeys((*known, *more))
-    }
-
-
-def _origin_file(text: str) -> str:
-    from shapetrace.capture.loading import load_module  # noqa: PLC0415
-
-    file = getattr(load_module(text.rpartition(":")[0]), "__file__", None)
-    if not file or not file.endswith(".py"):
-        raise ShapetraceError(
-            f"{text} has no source file: generated or compiled code can't be annotated"
-        )
-    return str(file)
-
-
-def _files(traces: Sequence[Trace], origin: str) -> tuple[Path, list[str]]:
-    """The folder of the target's package or file, and the files in it that ran."""
-    first = Path(origin).resolve()
-    package = first.parent
-    while (package / "__init__.py").exists():
-        package = package.parent
-    top = first.relative_to(package).parts[0]
-    inside = package / top if (package / top).is_dir() else package
-    found = dict.fromkeys(
-        site.file for trace in traces for site in trace.sites if not site.internal
-    )
-    own = [file for file in found if Path(file).resolve().is_relative_to(inside)]
-    if not found and not any(trace.tensors for trace in traces):
-        raise ShapetraceError("no tensor was seen: the target runs no Python code with tensors")
-    nested = [file for file in own if inside != package or not _installed(Path(file), package)]
-    return package, nested
-
-
-def _installed(file: Path, package: Path) -> bool:
-    below = file.resolve().relative_to(package).parts
-    return any(part in ("site-packages", "dist-packages") for part in below)
 
 
 def _read(file: str) -> bytes:

@@ -76,10 +76,10 @@ def trace_target(request: Request, progress: Callable[[str], None] = lambda _: N
     from shapetrace.capture.inputs import check_signature  # noqa: PLC0415
     from shapetrace.capture.target import resolve  # noqa: PLC0415
 
-    aliases = _aliases(request.aliases)
+    aliases = read_aliases(request.aliases)
     check_device(request.device)
     target = resolve(request.target, request.arguments, request.hf_config)
-    inputs = _inputs(request)
+    inputs = read_inputs(request)
     progress(f"making {target.name}")
     model = target.build(device=request.device, seed=request.seed).train(request.train)
     check_signature(model, inputs)
@@ -89,7 +89,12 @@ def trace_target(request: Request, progress: Callable[[str], None] = lambda _: N
     return Outcome(Traced.of(_completed(trace, request, probing, aliases)), error)
 
 
-def _aliases(texts: Sequence[str]) -> dict[str, str]:
+def read_aliases(texts: Sequence[str]) -> dict[str, str]:
+    """The names to use in place of others.
+
+    Raises:
+        ShapetraceError: For a text that is no pair of names.
+    """
     found = {}
     for text in texts:
         name, equals, other = (part.strip() for part in text.partition("="))
@@ -101,7 +106,12 @@ def _aliases(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _inputs(request: Request) -> CallInputs:
+def read_inputs(request: Request) -> CallInputs:
+    """What the model is called with.
+
+    Raises:
+        ShapetraceError: For specs or a file that cannot be read, or both at once.
+    """
     from shapetrace.capture.inputs import from_file, from_specs  # noqa: PLC0415
     from shapetrace.dims.specs import parse_specs  # noqa: PLC0415
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+"""Positional and keyword arguments."""
 Fingerprint = tuple[tuple[str, str, str], ...]
 """Of an output: each tensor's place, type and shape, and hash of its bits."""
 

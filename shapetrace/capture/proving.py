@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any
 
 from torch import nn
 
-from shapetrace.capture.job import Job, Verdict
+from shapetrace.capture.job import Call, Job, Verdict
 from shapetrace.errors import ShapetraceError
 
-Call = tuple[tuple[Any, ...], dict[str, Any]]
 TargetText = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture.discover import Wanted, entered, joined, own_files
-from shapetrace.capture.proving import Call
+from shapetrace.capture.job import Call
 from shapetrace.capture.record import record
 from shapetrace.capture.structures import Observed, observing
 from shapetrace.errors import ShapetraceError

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from shapetrace.cli.options import Alias, Arg, HfConfig, InputFile, InputSpec, TargetName
 from shapetrace.errors import ShapetraceError
 
 if TYPE_CHECKING:
@@ -15,30 +16,13 @@ if TYPE_CHECKING:
 
 
 def annotate(
-    target: Annotated[
-        str,
-        typer.Argument(metavar="TARGET", help="package.module:Class or path/to/file.py:thing."),
-    ],
+    target: TargetName,
     *,
-    input_: Annotated[
-        list[str] | None,
-        typer.Option("--input", metavar="SPEC", help="An input: ids:int64[B=2,n=16]<1000."),
-    ] = None,
-    inputs: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="file.py:make_inputs, a .pt or .safetensors file."),
-    ] = None,
-    arg: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Argument of the constructor.")
-    ] = None,
-    hf_config: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FILE|KEY=VALUE", help="Configuration of a Hugging Face class."),
-    ] = None,
-    alias: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=OTHER", help="Another name for a dimension."),
-    ] = None,
+    input_: InputSpec = None,
+    inputs: InputFile = None,
+    arg: Arg = None,
+    hf_config: HfConfig = None,
+    alias: Alias = None,
     diff: Annotated[bool, typer.Option("--diff", help="Show a diff (the default).")] = False,
     write: Annotated[
         bool, typer.Option("--write", help="Replace the files; old ones stay as .bak.")
@@ -69,11 +53,19 @@ def annotate(
     """Write jaxtyping annotations into a model's source, from runs at several sizes."""
     _refuse_contradictions(diff=diff, write=write, output=output, force=force)
     from shapetrace.annotate import Wishes, check_writable  # noqa: PLC0415 - LibCST is slow
-    from shapetrace.api.annotating import Request  # noqa: PLC0415
     from shapetrace.api.annotating import annotate as run  # noqa: PLC0415
+    from shapetrace.api.tracing import Request  # noqa: PLC0415
+    from shapetrace.cli.guard import guarded  # noqa: PLC0415
     from shapetrace.cli.output import note  # noqa: PLC0415
 
-    request = Request(target, input_ or (), inputs, arg or (), hf_config or (), alias or ())
+    request = Request(
+        target,
+        inputs=input_ or (),
+        inputs_file=inputs,
+        arguments=arg or (),
+        hf_config=hf_config or (),
+        aliases=alias or (),
+    )
     wishes = Wishes(locals_, tuple(only or ()), exact_dtype=exact_dtype, replace=replace)
     _refuse_full(output)
 
@@ -81,7 +73,8 @@ def annotate(
         if write:
             check_writable(file, force=force)
 
-    result = run(request, wishes, guard=guard, progress=note)
+    with guarded():
+        result = run(request, wishes, guard=guard, progress=note)
     return _deliver(result, write=write, output=output, force=force)
 
 

@@ -138,7 +138,10 @@ BAD = [
     (["small_gpt.py:Model", *INPUT, "--write", "-o", "d"], "--write and -o are both given"),
     (["small_gpt.py:Model", *INPUT, "--diff", "--write"], "--diff and --write are both given"),
     (["small_gpt.py:Model", *INPUT, "--force"], "--force goes with --write"),
-    (["small_gpt.py:Model", *INPUT, "--inputs", "a.pt"], "--input and --inputs are both given"),
+    (
+        ["small_gpt.py:Model", *INPUT, "--inputs", "a.pt"],
+        "give --input specs or an --inputs file, not both",
+    ),
     (["small_gpt.py:Model", *INPUT, "-o", "small_gpt.py"], "it is a file, not a folder"),
     (["small_gpt.py:Model", *INPUT, "--alias", "x"], "--alias 'x' is not of the form"),
     (["small_gpt.py:Model", *INPUT, "--only", "nothing.*"], "nothing to annotate"),

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from shapetrace.annotate import Wishes, write_in_place
-from shapetrace.api.annotating import Request, annotate
+from shapetrace.api.annotating import annotate
+from shapetrace.api.tracing import Request
 
 HERE = Path(__file__).parent
 

@@ -1,0 +1,157 @@
+"""A model's runs at several sizes, with names, for what annotations are inferred from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shapetrace.annotate.sizes import carried
+from shapetrace.errors import ShapetraceError
+from shapetrace.trace.naming import named
+from shapetrace.trace.records import Trace
+from shapetrace.trace.structure import Structures
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from shapetrace.capture.inputs import CallInputs
+    from shapetrace.capture.target import Target
+
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+"""Positional and keyword arguments."""
+
+
+@dataclass(slots=True)
+class Runs:
+    """A model's runs, as far as annotations need them."""
+
+    traces: list[Trace]
+    calls: list[Call]
+    structures: Structures
+    sizes: list[dict[str, int]] = field(default_factory=list)
+
+
+def run_all(
+    target: Target,
+    model: nn.Module,
+    inputs: CallInputs,
+    aliases: Mapping[str, str],
+    progress: Callable[[str], None],
+) -> Runs:
+    """Run a model on its inputs, and on the same inputs at other sizes; name every axis.
+
+    Args:
+        target: What makes the model.
+        model: The model.
+        inputs: Its inputs; those made from specs can be made at other sizes.
+        aliases: Other names for dimensions.
+        progress: Told what is going on.
+
+    Raises:
+        ShapetraceError: If the model does not run on its inputs.
+    """
+    from shapetrace.api.naming import probed  # noqa: PLC0415 - these need torch
+    from shapetrace.capture.watching import entered_by, watched  # noqa: PLC0415
+
+    progress(f"running {target.name}")
+    calls, sizes = _calls(inputs, frozenset(target.integers()))
+    wanted = entered_by(model, calls[0])
+    base, structures = watched(model, calls[0], wanted, target.name, target.config())
+    probing, _ = probed(
+        target.subject(inputs), lambda name: progress(f"naming: {name} at another size")
+    )
+    base = named(base, probing, aliases)
+    runs = Runs([base], [calls[0]], structures, [sizes[0]])
+    for call, given in zip(calls[1:], sizes[1:], strict=True):
+        try:
+            other, more = watched(model, call, wanted, target.name, {})
+        except Exception:  # noqa: BLE001, S112 - a size that the model refuses tells nothing
+            continue
+        renamed = {aliases.get(name, name): size for name, size in given.items()}
+        runs.traces.append(carried(base, other, renamed))
+        runs.calls.append(call)
+        runs.sizes.append(given)
+        runs.structures = _joined(runs.structures, more)
+    return runs
+
+
+def _calls(inputs: CallInputs, fixed: frozenset[str]) -> tuple[list[Call], list[dict[str, int]]]:
+    """The call as given, and at other sizes: all grown together, then each alone.
+
+    Names that the model is built from stay as they are.
+    """
+    from shapetrace.capture.inputs import from_specs  # noqa: PLC0415 - needs torch
+
+    calls: list[Call] = [(inputs.args, inputs.kwargs)]
+    sizes = [dict(inputs.specs.sizes) if inputs.specs is not None else {}]
+    if inputs.specs is None or not sizes[0]:
+        return calls, sizes
+    free = {name: size for name, size in sizes[0].items() if name not in fixed}
+    doubled = {name: 2 * size for name, size in free.items()}
+    grown = _distinct(free)
+    alone = [{name: 2 * size} for name, size in free.items()] if len(free) > 1 else []
+    for other in (grown, doubled, *alone) if free else ():
+        made = from_specs(inputs.specs.resized(other))
+        calls.append((made.args, made.kwargs))
+        sizes.append({**sizes[0], **other})
+    return calls, sizes
+
+
+def _distinct(sizes: Mapping[str, int]) -> dict[str, int]:
+    """Each size a little larger, and no two alike: what is equal by chance shows."""
+    found: dict[str, int] = {}
+    for name, size in sizes.items():
+        larger = size + 1
+        while larger in found.values():
+            larger += 1
+        found[name] = larger
+    return found
+
+
+def _joined(known: Structures, more: Structures) -> Structures:
+    return {
+        place: tuple(dict.fromkeys((*known.get(place, ()), *more.get(place, ()))))
+        for place in dict.fromkeys((*known, *more))
+    }
+
+
+def origin_file(text: str) -> str:
+    """The source file that a target names.
+
+    Raises:
+        ShapetraceError: It has none.
+    """
+    from shapetrace.capture.loading import load_module  # noqa: PLC0415
+
+    file = getattr(load_module(text.rpartition(":")[0]), "__file__", None)
+    if not file or not file.endswith(".py"):
+        raise ShapetraceError(
+            f"{text} has no source file: generated or compiled code can't be annotated"
+        )
+    return str(file)
+
+
+def own_sources(traces: Sequence[Trace], origin: str) -> tuple[Path, list[str]]:
+    """The folder of the target's package or file, and the files in it that ran."""
+    first = Path(origin).resolve()
+    package = first.parent
+    while (package / "__init__.py").exists():
+        package = package.parent
+    top = first.relative_to(package).parts[0]
+    inside = package / top if (package / top).is_dir() else package
+    found = dict.fromkeys(
+        site.file for trace in traces for site in trace.sites if not site.internal
+    )
+    own = [file for file in found if Path(file).resolve().is_relative_to(inside)]
+    if not found and not any(trace.tensors for trace in traces):
+        raise ShapetraceError("no tensor was seen: the target runs no Python code with tensors")
+    nested = [file for file in own if inside != package or not _installed(Path(file), package)]
+    return package, nested
+
+
+def _installed(file: Path, package: Path) -> bool:
+    below = file.resolve().relative_to(package).parts
+    return any(part in ("site-packages", "dist-packages") for part in below)
