@@ -58,12 +58,17 @@ class Outcome:
     error: BaseException | None = None
 
 
-def trace_target(request: Request, progress: Callable[[str], None] = lambda _: None) -> Outcome:
+def trace_target(
+    request: Request,
+    progress: Callable[[str], None] = lambda _: None,
+    interrupted: Callable[[], None] = lambda: None,
+) -> Outcome:
     """Make a model, call it once, and name every axis of what it computes.
 
     Args:
         request: What is to be traced.
         progress: Is told what is going on.
+        interrupted: Is called when Ctrl-C ends the naming, and the real run is to follow.
 
     Returns:
         The trace. A model that raises, calls `sys.exit` or is interrupted leaves the trace
@@ -83,7 +88,11 @@ def trace_target(request: Request, progress: Callable[[str], None] = lambda _: N
     progress(f"making {target.name}")
     model = target.build(device=request.device, seed=request.seed).train(request.train)
     check_signature(model, inputs)
-    probing, wanted = _probed(target, inputs, progress)
+    try:
+        probing, wanted = _probed(target, inputs, progress)
+    except KeyboardInterrupt:
+        probing, wanted = None, None
+        interrupted()
     progress("running one pass")
     trace, error = _run(request, target, model, inputs, wanted)
     return Outcome(Traced.of(_completed(trace, request, probing, aliases)), error)
@@ -126,16 +135,10 @@ def read_inputs(request: Request) -> CallInputs:
 def _probed(
     target: Target, inputs: CallInputs, progress: Callable[[str], None]
 ) -> tuple[Probing | None, Wanted | None]:
-    """The probes; Ctrl-C skips them, and the real run goes on without names."""
     from shapetrace.api.naming import probed  # noqa: PLC0415
 
-    try:
-        probing, wanted = probed(
-            target.subject(inputs), lambda name: progress(f"naming: {name} at another size")
-        )
-    except KeyboardInterrupt:
-        progress("naming was interrupted; running without it (Ctrl-C again stops that too)")
-        return None, None
+    subject = target.subject(inputs)
+    probing, wanted = probed(subject, lambda name: progress(f"naming: {name} at another size"))
     return probing, wanted or None
 
 

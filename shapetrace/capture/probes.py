@@ -101,7 +101,7 @@ class _Prober:
         if len(quiet) > 1 and self._moves_nothing(weightless, quiet):
             self.result.irrelevant.update(quiet)
         for name in names:
-            if name not in self.result.irrelevant:
+            if name not in self.result.irrelevant and self.sizes[name]:  # no factor moves a 0
                 self._probe_name(weightless, name)
         self._probe_jointly(weightless)
 
@@ -148,8 +148,6 @@ class _Prober:
         """Whether some size moved, but not as a power of the factor."""
         base = self.result.base
         assert base is not None  # noqa: S101 - names are probed after the base
-        if self.sizes[name] == 0:
-            return True  # no factor tells how it moves
         factor = seen[0].sizes[name] / self.sizes[name]
         powers = {factor**exponent for exponent in range(-3, 5)}
         pairs = _pairs(base, seen[0])

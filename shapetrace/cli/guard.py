@@ -50,6 +50,8 @@ def _stdout_on_stderr() -> Iterator[None]:
             stdout.flush()
         os.dup2(kept, out)
         os.close(kept)
+        if stdout.closed:
+            sys.stdout = os.fdopen(out, "w", encoding="utf-8", closefd=False)
 
 
 def _descriptor(stream: object) -> int | None:

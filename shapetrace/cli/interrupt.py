@@ -29,6 +29,10 @@ class CtrlC:
         if self.pressed:
             raise KeyboardInterrupt
 
+    def forget(self) -> None:
+        """Take it as dealt with: what was interrupted has ended, and something else begins."""
+        self.pressed = False
+
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Listen during a block; only the main thread can."""

@@ -1,10 +1,12 @@
 """``shapetrace trace``: one call of any PyTorch model as a table of its tensors."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from shapetrace.cli.interrupt import CTRL_C
 from shapetrace.cli.options import (
     Alias,
     Arg,
@@ -80,8 +82,8 @@ def trace(
     place = _absolute(output)
     style = Style(level=level, layers=layers, language=lang, format=format, output=place)
     kept = _absolute(save)
-    check_writable(place)
-    check_writable(kept)
+    check_writable(output)
+    check_writable(save)
     request = Request(
         target,
         inputs=input_ or (),
@@ -95,7 +97,9 @@ def trace(
         check=check,
     )
     with guarded():
-        outcome = trace_target(request, note)
+        outcome = trace_target(request, note, _go_on)
+    if isinstance(outcome.error, KeyboardInterrupt):
+        CTRL_C.forget()  # what was recorded is still to be shown
     if kept is not None:
         outcome.trace.save(kept)
     code = show(outcome.trace, style)
@@ -103,6 +107,11 @@ def trace(
         write(explain_names(outcome.trace), None)
     _raise(outcome.error)
     return code
+
+
+def _go_on() -> None:
+    CTRL_C.forget()
+    sys.stderr.write("naming was interrupted; running without names (Ctrl-C stops that too)\n")
 
 
 def _absolute(path: Path | None) -> Path | None:

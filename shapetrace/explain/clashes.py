@@ -117,9 +117,9 @@ def _matmul(_: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
 
 def _sides(tensors: Sequence[Operand]) -> tuple[Operand, Operand]:
     """The factors of a product, of which `addmm` and the like come after a summand."""
-    roles = [o for o in tensors if o.role in {"mat1", "mat2", "batch1", "batch2"}]
-    first, second = (roles or list(tensors))[:2]
-    return first, second
+    named = [o for o in tensors if o.role in {"mat1", "mat2", "batch1", "batch2"}]
+    sides = named or tensors
+    return sides[0], sides[1]
 
 
 def _linear(_: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
@@ -162,9 +162,8 @@ def _norm(failure: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
         return
     axis = -1 if "Layer" in failure.operation or "RMS" in failure.operation else 1
     if len(_shape(given)) > abs(axis) - (axis < 0) and _shape(given)[axis] != _shape(weight)[-1]:
-        module = weight.text.removesuffix(".weight")
-        fix = f"make `{module}` for {_shape(given)[axis]}, or give `{given.text}` "
-        yield _pair(given, axis, weight, -1, f"{fix}{_shape(weight)[-1]} there")
+        fix = f"make `{weight.text.removesuffix('.weight')}` for {_shape(given)[axis]}"
+        yield _pair(given, axis, weight, -1, fix)
 
 
 def _cat(failure: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:

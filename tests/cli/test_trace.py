@@ -1,0 +1,212 @@
+"""``shapetrace trace``: tables, failures, bad input, and models that misbehave."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from shapetrace.cli import main
+
+MODELS = """
+import os, sys, time
+import torch
+from torch import nn
+
+class MLP(nn.Module):
+    def __init__(self, d_model=8, d_ff=16, wrong=0):
+        super().__init__()
+        self.up = nn.Linear(d_model, d_ff)
+        self.down = nn.Linear(d_ff + wrong, d_model)
+    def forward(self, x, scale=1.0):
+        hidden = self.up(x)
+        return self.down(hidden) * scale
+
+class Loud(MLP):
+    def forward(self, x):
+        print("from python")
+        os.write(1, b"from below\\n")
+        return super().forward(x)
+
+class Leaves(MLP):
+    def forward(self, x):
+        hidden = self.up(x)
+        sys.exit(7)
+
+class Forks(MLP):
+    def forward(self, x):
+        os.fork()
+        return super().forward(x)
+
+class Endless(MLP):
+    def forward(self, x):
+        hidden = self.up(x)
+        sys.stderr.write("running\\n")
+        sys.stderr.flush()
+        while True:
+            time.sleep(0.05)
+
+class Vandal(MLP):
+    def forward(self, x):
+        os.chdir("/")
+        sys.stdout.close()
+        sys.stdout = None
+        return super().forward(x)
+"""
+
+
+@pytest.fixture
+def models(tmp_path, monkeypatch):
+    (tmp_path / "traced_models.py").write_text(textwrap.dedent(MODELS))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    yield "traced_models.py"
+    sys.modules.pop("traced_models", None)
+    sys.path[:] = [folder for folder in sys.path if folder != str(tmp_path)]
+
+
+@pytest.fixture
+def run(models, capsys):
+    def call(name, *words):
+        with pytest.raises(SystemExit) as ended:
+            main(["trace", f"{models}:{name}", *words])
+        seen = capsys.readouterr()
+        return ended.value.code, seen.out, seen.err
+
+    return call
+
+
+X = ("--input", "x:float32[B=2,n=3,d_model=8]")
+
+
+def test_rows_with_names(run):
+    code, out, _ = run("MLP", *X, "--format", "json")
+    assert code == 0
+    rows = {row["name"]: row for row in json.loads(out)["rows"]}
+    assert rows["hidden"]["dims"] == "B n d_ff"
+    assert rows["hidden"]["shape"] == [2, 3, 16]
+    assert rows["return"]["dims"] == "B n d_model"
+
+
+def test_evidence_is_listed_and_names_are_renamed(run):
+    code, out, _ = run("MLP", *X, "--dims", "explain", "--alias", "d_ff=width")
+    assert code == 0
+    assert "B n width" in out
+    listed = out.splitlines()[out.splitlines().index("name     size  axes  evidence") :]
+    assert any(line.startswith(("width", "d_ff")) and "probe" in line for line in listed)
+
+
+def test_what_was_saved_is_shown_again(run, tmp_path, capsys):
+    code, out, _ = run("MLP", *X, "--save", "run.trace")
+    assert code == 0
+    with pytest.raises(SystemExit):
+        main(["report", str(tmp_path / "run.trace")])
+    assert capsys.readouterr().out == out
+
+
+def test_a_failure_ends_the_table_and_is_explained(run):
+    code, out, err = run("MLP", *X, "--arg", "wrong=1")
+    assert code == 1
+    table, _, explained = out.partition("failed: ")
+    assert "hidden" in table
+    assert "RuntimeError in MLP: mat1 and mat2 shapes cannot be multiplied" in explained
+    assert "traced_models.py:13: return self.down(hidden) * scale" in explained
+    assert "hidden: float32[B=2, n=3, d_ff=16], from `hidden` of MLP" in explained
+    assert "16 is `d_ff`, from `hidden` of MLP (traced_models.py:12)" in explained
+    assert "17 is `d_ff+wrong`, from `self.down` (traced_models.py:10)" in explained
+    assert err.splitlines()[-1].startswith("error: the model raised RuntimeError: mat1 and mat2")
+
+
+def test_debug_shows_the_original_traceback(run):
+    _, _, err = run("MLP", *X, "--arg", "wrong=1", "--debug")
+    assert "in forward" in err
+    assert "direct cause" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "says"),
+    [
+        ("MLP", ("--input", "x:float23[2]"), "unknown dtype 'float23'"),
+        ("MLP", ("--input", "y:float32[2,8]"), "missing a required argument: 'x'; it takes (x"),
+        ("MLP", (), "do not match MLP.forward: missing a required argument: 'x'"),
+        ("MPL", X, "has no 'MPL': did you mean 'MLP'?"),
+        ("MLP", (*X, "--arg", "depth=3"), "--arg depth: "),
+        ("MLP", (*X, "--arg", "d_ff=0.5"), "making traced_models.py:MLP raised TypeError"),
+        ("MLP", (*X, "--alias", "d_ff"), "--alias 'd_ff' is not of the form name=other"),
+        ("MLP", (*X, "--inputs", "x.pt"), "not both"),
+        ("MLP", ("--inputs", "x.pt"), "there is no such file"),
+        ("MLP", (*X, "-o", "nowhere/x.json"), "cannot write nowhere/x.json"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(run, name, words, says):
+    code, out, err = run(name, *words)
+    assert code == 2
+    assert out == ""
+    assert says in err
+    assert len(err.splitlines()) == (3 if "float23" in says else 1)
+
+
+def test_the_caret_stands_under_the_place(run):
+    _, _, err = run("MLP", "--input", "x:float23[2]")
+    assert err.splitlines()[1:] == ["  x:float23[2]", "    ^"]
+
+
+def _command(models, name, *words, **options):
+    words = [sys.executable, "-m", "shapetrace", "trace", f"{models}:{name}", *X, *words]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, **options)
+
+
+def test_prints_go_to_stderr(models):
+    done = _command(models, "Loud", "--format", "json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["target"] == "traced_models.py:Loud"
+    assert done.stderr.count("from python") == 1
+    assert "from below" in done.stderr
+
+
+def test_a_model_that_leaves_keeps_its_table(run):
+    code, out, err = run("Leaves", *X)
+    assert code == 1
+    assert "hidden" in out
+    assert "sys.exit(7)" in out
+    assert "SystemExit: 7" in err
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_model_that_forks_prints_one_table(models):
+    done = _command(models, "Forks", "--format", "json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["failure"] is None
+
+
+def test_a_model_that_breaks_its_surroundings(models, tmp_path):
+    done = _command(models, "Vandal", "-o", "out.json")
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert json.loads((tmp_path / "out.json").read_text())["failure"] is None
+    assert "hidden" in _command(models, "Vandal").stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process on Windows")
+def test_ctrl_c_leaves_the_partial_table(models):
+    words = [sys.executable, "-m", "shapetrace", "trace", f"{models}:Endless", *X]
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    )
+    seen = 0
+    while seen < 2:  # once while naming, once in the real run
+        line = process.stderr.readline()
+        assert line, "it ended early"
+        if line == "running\n":
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            seen += 1
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "hidden" in out
+    assert "KeyboardInterrupt" in out
+    assert "Traceback" not in err
