@@ -67,8 +67,8 @@ def forward(
     """
     from shapetrace.api.running import Plan, run  # noqa: PLC0415
 
-    _check_choice("device", device, DEVICES)
-    _check_choice("dtype", dtype, tuple(ITEM_BYTES))
+    check_choice("device", device, DEVICES)
+    check_choice("dtype", dtype, tuple(ITEM_BYTES))
     chosen = choose_config(config, settings, attention)
     folder = directory_of(config)
     given = read_texts(texts, text_file)
@@ -97,6 +97,11 @@ def _from_texts(
     return text_inputs(config, tokenizer_for(folder, config.vocab_size), texts, targets)
 
 
-def _check_choice(what: str, value: str, known: tuple[str, ...]) -> None:
+def check_choice(what: str, value: str, known: tuple[str, ...]) -> None:
+    """Refuse what is none of the choices, with the nearest.
+
+    Raises:
+        ShapetraceError: Naming them.
+    """
     if value not in known:
         raise ShapetraceError(f"unknown {what} {value!r}: {did_you_mean(value, known)}")

@@ -9,6 +9,7 @@ import typer
 from shapetrace.cli.annotate import annotate
 from shapetrace.cli.configs import configs
 from shapetrace.cli.forward import forward
+from shapetrace.cli.generate import generate
 from shapetrace.cli.interrupt import CTRL_C
 from shapetrace.cli.report import report
 from shapetrace.cli.train import train
@@ -30,6 +31,7 @@ app.command()(trace)
 app.command()(report)
 app.command()(annotate)
 app.command()(configs)
+app.command()(generate)
 app.command()(train)
 
 

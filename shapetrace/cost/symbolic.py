@@ -68,6 +68,40 @@ def forward_flops(config: Mapping[str, object]) -> tuple[ClosedForm, ...]:
     )
 
 
+def step_flops(config: Mapping[str, object]) -> tuple[ClosedForm, ...]:
+    """FLOPs of a decoder's pass over `n` new tokens where `m` can be looked at, by part.
+
+    Only the last token is scored. In an encoder-decoder the source has `s` tokens, whose
+    keys and values are kept: making them is `source_flops`.
+
+    Args:
+        config: A Transformer's configuration, as `Trace.config` has it.
+    """
+    decoding = config.get("kind") == "encoder-decoder"
+    stack = "decoder_layers" if decoding else "layers"
+    attention = [f"{stack}*({_PROJECTIONS}+4*B*h*n*m*d_k)"]
+    if decoding:
+        attention.append("decoder_layers*(4*B*n*d_model*d_k*h+4*B*h*n*s*d_k)")
+    return (
+        ClosedForm("flops of attention", "+".join(attention)),
+        ClosedForm("flops of feed-forward", f"{stack}*{_feedforward(config)}"),
+        ClosedForm("flops of head", "2*B*d_model*vocab_size"),
+    )
+
+
+def encoder_flops(config: Mapping[str, object]) -> ClosedForm:
+    """FLOPs of an encoder-decoder's encoder over `s` tokens."""
+    parts = (_PROJECTIONS, _SCORES, _feedforward(config))
+    return ClosedForm(
+        "flops of encoder", "layers*(" + "+".join(part.replace("*n", "*s") for part in parts) + ")"
+    )
+
+
+def source_flops() -> ClosedForm:
+    """FLOPs of a decoder's keys and values of the `s` tokens of a source, made once."""
+    return ClosedForm("flops of the source's keys and values", "4*decoder_layers*B*s*d_model*d_k*h_kv")
+
+
 def cache_bytes(item: int = 2) -> ClosedForm:
     """Bytes of keys and values kept for `m` positions.
 

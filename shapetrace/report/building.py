@@ -8,6 +8,7 @@ from shapetrace.check import check
 from shapetrace.cost import price, summarise
 from shapetrace.report.document import Report, build_rows
 from shapetrace.report.rows import Costs
+from shapetrace.trace.folds import expand
 
 if TYPE_CHECKING:
     from shapetrace.report.rows import Level
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from shapetrace.trace.records import Trace
 
 
-def build_report(trace: Trace, level: Level, language: Language, *, folded: bool) -> Report:
+def build_report(
+    trace: Trace, level: Level, language: Language, *, folded: bool, kept_only: bool = False
+) -> Report:
     """All that a format may show of a trace.
 
     Args:
@@ -23,7 +26,9 @@ def build_report(trace: Trace, level: Level, language: Language, *, folded: bool
         level: What a row is.
         language: Of headings and meanings.
         folded: Whether equal layers are shown once.
+        kept_only: Whether steps that the trace leaves out stay out; else they are put back.
     """
+    trace = trace if kept_only else expand(trace)
     prices = price(trace)
     rows, tree = build_rows(trace, level, Costs(trace, prices), language)
     totals = summarise(trace, prices)

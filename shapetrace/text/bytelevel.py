@@ -68,6 +68,12 @@ class ByteTokenizer:
             ids = ids[:max_length] if side == "right" else ids[-max_length:]
         return Encoding(ids, tuple(map(show_byte, ids)))
 
+    def id_of(self, token: str) -> int | None:
+        """The id of a special token by its name, or of a single byte."""
+        named = {name: index for index, name in _SPECIAL.items()}
+        data = token.encode(errors="replace")
+        return named.get(token, data[0] if len(data) == 1 else None)
+
     def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
         """The text of some bytes; see `Tokenizer.decode`."""
         check_ids(ids, self._vocab_size)

@@ -92,6 +92,9 @@ class Tokenizer(Protocol):
                 the special tokens fit.
         """
 
+    def id_of(self, token: str) -> int | None:
+        """The id of a token by its name in the vocabulary; None where there is no such token."""
+
     def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
         """The text of some ids; what is no text in them is U+FFFD.
 

@@ -88,6 +88,10 @@ class JsonTokenizer:
         whole = self._raw.post_process(raw, None, special)
         return Encoding(tuple(whole.ids), tuple(map(self._show, whole.tokens)))
 
+    def id_of(self, token: str) -> int | None:
+        """The id of a token by its name in the file."""
+        return self._vocabulary.get(token)
+
     def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
         """The text of some ids; see `Tokenizer.decode`."""
         check_ids(ids, self._vocab_size)

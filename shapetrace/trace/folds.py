@@ -25,6 +25,8 @@ _R = TypeVar("_R", TensorRecord, OpRecord)
 
 def expand(trace: Trace) -> Trace:
     """The trace with all that was left out, as if it had never been folded."""
+    if not trace.folds:
+        return trace
     for fold in sorted(trace.folds, key=lambda fold: -fold.start):
         trace = _Expansion(trace, fold).expanded()
     return replace(trace, folds=())

@@ -8,6 +8,7 @@ each text's own beginning, so that each text becomes what it becomes alone.
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -28,12 +29,14 @@ class Step:
     """One pass of a generation.
 
     Attributes:
+        kind: ``encode`` (the source is read), ``prefill`` (the prompt is), ``decode``.
         n: Tokens that went in, of each text; padding included.
         m: Tokens whose keys and values were looked at.
         seconds: Wall time.
         cache_bytes: Bytes of the keys and values that were kept after it.
     """
 
+    kind: Literal["encode", "prefill", "decode"]
     n: int
     m: int
     seconds: float
@@ -159,7 +162,10 @@ class _Run:
 
     def run(self) -> Generated:
         if isinstance(self.model, EncoderDecoder):
+            started = time.perf_counter()
             read_sources(self.model, self.sources, self.cache)
+            m = max(map(len, self.sources))
+            self.steps.append(Step("encode", m, m, time.perf_counter() - started, 0))
         token_ids: Int[Tensor, "B n"] = left_padded(self.texts, self.like)
         for _ in range(self.request.max_new_tokens):
             started = time.perf_counter()
@@ -196,9 +202,11 @@ class _Run:
             if token is not None:
                 self.made[number].append(token)
                 self.ended[number] = token in self.request.stop_ids
-        m = max(map(len, self.texts)) + len(self.steps)
+        m = max(map(len, self.texts)) + max(map(len, self.made)) - 1
         kept = self.cache.nbytes if self.request.cache else 0
-        self.steps.append(Step(n if self.request.cache else m, m, seconds, kept))
+        first = all(step.kind == "encode" for step in self.steps)
+        kind: Literal["prefill", "decode"] = "prefill" if first else "decode"
+        self.steps.append(Step(kind, n if self.request.cache else m, m, seconds, kept))
         if self.on_token is not None:
             self.on_token(new)
 

@@ -1,0 +1,72 @@
+"""What `shapetrace generate` prints: text as it is made, then the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shapetrace.cli.output import canvas, write
+from shapetrace.report.generated import as_json, as_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from shapetrace.report.generated import Generation
+    from shapetrace.report.words import Language
+
+
+class Speaker:
+    """Prints the only text as it is made; several are printed one after another at the end."""
+
+    def __init__(self, texts: int, *, silent: bool) -> None:
+        self._streams = texts == 1 and not silent
+        self._silent = silent
+        self._prompt = ""
+
+    def opening(self, prompt: str) -> Callable[[int, str], None] | None:
+        """What is told of new text; the prompt goes before the first of it."""
+        self._prompt = prompt
+        return self._say if self._streams else None
+
+    def _say(self, _number: int, text: str) -> None:
+        write(self._prompt + text, None)
+        self._prompt = ""
+
+    def finish(self, generation: Generation) -> str:
+        """What is still to be printed of the texts."""
+        if self._silent:
+            return ""
+        if self._streams:
+            return self._prompt + "\n"
+        parts = [
+            f"[{number}] {sample.prompt}{'' if _continues(generation) else ' => '}{sample.text}\n"
+            for number, sample in enumerate(generation.samples, 1)
+        ]
+        return "".join(parts)
+
+
+def _continues(generation: Generation) -> bool:
+    return dict(generation.config).get("kind") == "decoder"
+
+
+def show(
+    generation: Generation,
+    speaker: Speaker,
+    form: str,
+    language: Language,
+    output: Path | None,
+    *,
+    text_only: bool,
+) -> None:
+    """Print what was not printed while the text was made."""
+    write(speaker.finish(generation), None)
+    if text_only and form != "json":
+        if output is not None:
+            texts = (f"{sample.prompt}{sample.text}\n" for sample in generation.samples)
+            write("".join(texts), output)
+        return
+    if form == "json":
+        write(as_json(generation), output)
+    else:
+        space = "" if output is not None else "\n"
+        write(space + as_table(generation, canvas(output), language), output)
