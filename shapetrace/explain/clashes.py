@@ -84,8 +84,7 @@ def _dtypes(failure: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
     indices = [o for o in tensors if "weight" not in o.role and o.dtype.startswith(("f", "b"))]
     if len(kinds) > 1:
         texts = (f"`{o.text}` is {o.dtype}" for o in tensors if o.dtype)
-        first = tensors[0]
-        fix = f"convert one: `{first.text}.to({tensors[-1].text}.dtype)`"
+        fix = f"convert one: `{tensors[0].text}.to({tensors[-1].text}.dtype)`"
         yield Clash(", ".join(texts), tuple(Part(o) for o in tensors), fix)
     elif indices and ("long" in message or "int" in message):
         text = f"`{indices[0].text}` is {indices[0].dtype}, and indices must be integers"
@@ -209,9 +208,8 @@ def _view(failure: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
         return
     wanted = [int(size) for size in found[1].split(",") if size.strip()]
     known = prod(size for size in wanted if size != -1)
-    have = prod(_shape(tensors[0]))
     asked = " x ".join(map(str, wanted))
-    text = f"`{tensors[0].text}` has {have} elements; {asked}"
+    text = f"`{tensors[0].text}` has {prod(_shape(tensors[0]))} elements; {asked}"
     if -1 in wanted:
         yield Clash(f"{text} needs a multiple of {known}", (Part(tensors[0]),))
     else:
