@@ -176,6 +176,14 @@ def verdicts(
     return result
 
 
+def unjudged(call: Sequence[tuple[TensorRecord, Declared | None]]) -> list[TensorRecord]:
+    """The records of one call with their declarations alone."""
+    return [
+        record if declared is None else replace(record, declared=declared.declaration)
+        for record, declared in call
+    ]
+
+
 def _holds(record: TensorRecord, declared: Declared) -> tuple[bool | None, str]:
     if not declared.types:
         return None, declared.declaration.problem

@@ -15,7 +15,7 @@ from torch import nn
 
 from shapetrace.capture.assemble import Tables, assemble, module_names
 from shapetrace.capture.blame import blame
-from shapetrace.capture.declarations import Declarations, verdicts
+from shapetrace.capture.declarations import Declarations, unjudged, verdicts
 from shapetrace.capture.discover import Wanted, reachable
 from shapetrace.capture.events import REPEAT
 from shapetrace.capture.recorder import Recorder
@@ -143,8 +143,7 @@ class Recording:
             before=self._before,
             failed=self._failure is not None,
         )
-        if self._check:
-            _declare(tables, self._namespaces)
+        _declare(tables, self._namespaces, judge=self._check)
         failure = self._failure
         if failure is not None:
             failure = replace(
@@ -221,8 +220,10 @@ def _namespaces(swapped: Swap) -> dict[str, Mapping[str, Any]]:
     return {code.co_filename: function.__globals__ for function, code in swapped.functions}
 
 
-def _declare(tables: Tables, globals_by_file: Mapping[str, Mapping[str, Any]]) -> None:
-    """Give each record its declaration and verdict, once per distinct call."""
+def _declare(
+    tables: Tables, globals_by_file: Mapping[str, Mapping[str, Any]], *, judge: bool
+) -> None:
+    """Give each record its declaration and, if asked, the verdict, once per distinct call."""
     namespaces = {
         number: globals_by_file.get(function.file, {})
         for number, function in enumerate(REGISTRY.functions)
@@ -237,9 +238,10 @@ def _declare(tables: Tables, globals_by_file: Mapping[str, Mapping[str, Any]]) -
         records = [tables.tensors[number] for number in numbers]
         key = tuple((r.site, r.element, r.shape, r.dtype, r.layout) for r in records)
         if key not in known:
-            known[key] = verdicts([(r, _declared(declarations, tables, r)) for r in records])
+            call = [(r, _declared(declarations, tables, r)) for r in records]
+            known[key] = verdicts(call) if judge else unjudged(call)
         for number, record_, judged in zip(numbers, records, known[key], strict=True):
-            if tables.bindings[record_.site].inherited and judged.holds is not True:
+            if judge and tables.bindings[record_.site].inherited and judged.holds is not True:
                 continue
             tables.tensors[number] = replace(record_, declared=judged.declared, holds=judged.holds)
 

@@ -119,7 +119,7 @@ def declared_dims(record: TensorRecord) -> tuple[Dim | None, ...] | None:
 
     An axis that the declaration leaves open (``_``, ``...``, ``*batch``) is None.
     """
-    if record.declared is None or not record.holds:
+    if record.declared is None or record.holds is False or record.declared.problem:
         return None
     for shape in record.declared.shapes:
         dims = _spread(shape, record.shape)
