@@ -21,6 +21,7 @@ from shapetrace.trace.structure import Structure, Structures
 if TYPE_CHECKING:
     from shapetrace.trace.records import Trace
 
+_NOT_LOOKED_INTO = "is in a generator, an async function or a special method, not looked into"
 Which = Literal["none", "first", "all"]
 
 
@@ -99,8 +100,27 @@ def infer(
         planned = [draft.plan() for draft in drafts]
         plans.append(FilePlan(file, tuple(plan for plan in planned if plan.count)))
         left_out += [one for draft in drafts for one in draft.left_out]
-        tensors += sum(draft.tensors for draft in drafts)
+        unseen = list(_unseen(file, by_line, found, structures, wishes))
+        left_out += unseen
+        tensors += sum(draft.tensors for draft in drafts) + len(unseen)
     return Inferred(tuple(plan for plan in plans if plan.functions), tuple(left_out), tensors)
+
+
+def _unseen(
+    file: str,
+    by_line: Mapping[int, Signature],
+    found: Mapping[Function, object],
+    structures: Structures,
+    wishes: Wishes,
+) -> Iterator[LeftOut]:
+    """Places that held tensors in functions that no recording looks into."""
+    seen = {function.line for function in found if function.file == file}
+    for (where, line, name), kinds in structures.items():
+        if where != file or line in seen or line not in by_line:
+            continue
+        function = Function(file, line, by_line[line].qualname)
+        if wishes.include(function) and any(kind.has_tensor for kind in kinds):
+            yield LeftOut(file, line, function.qualname, name, _NOT_LOOKED_INTO)
 
 
 @dataclass(slots=True)

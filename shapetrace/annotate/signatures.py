@@ -181,3 +181,5 @@ def _top_level(tree: ast.Module) -> Iterator[tuple[str, int]]:
             case ast.ImportFrom() | ast.Import():
                 for alias in node.names:
                     yield (alias.asname or alias.name).split(".")[0], node.lineno
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()):
+                yield name, node.lineno  # a named tuple, made by a call

@@ -110,10 +110,8 @@ def finish(
             "nothing to annotate: no function of "
             f"{root} was seen with a tensor{_only(wishes)}; see --only and the target"
         )
-    for plan in inferred.files:
-        guard(plan.file)
     progress("proving the annotations")
-    files, told, checks = _proven(inferred, sources, proof, wishes)
+    files, told, checks = _proven(inferred, sources, proof, wishes, guard)
     left_out = [*inferred.left_out, *told, *(one for file in files for one in file.left_out)]
     ran = tuple(tuple(sizes.items()) for sizes in runs.sizes)
     return Annotated(files, tuple(left_out), inferred.tensors, checks, ran, root)
@@ -124,13 +122,20 @@ def _only(wishes: Wishes) -> str:
 
 
 def _proven(
-    inferred: Inferred, sources: Mapping[str, bytes], proof: Proof, wishes: Wishes
+    inferred: Inferred,
+    sources: Mapping[str, bytes],
+    proof: Proof,
+    wishes: Wishes,
+    guard: Callable[[str], None],
 ) -> tuple[tuple[Rewritten, ...], list[LeftOut], int]:
     """Rewrite and run until every annotation that is left holds."""
     plans, amendments = inferred.files, Amendments()
     for _ in range(_ROUNDS):
         files = tuple(rewrite(sources[plan.file], plan, replace=wishes.replace) for plan in plans)
-        if not any(file.changed for file in files):
+        changed = [file.file for file in files if file.changed]
+        for name in changed:
+            guard(name)
+        if not changed:
             return files, list(amendments.told.values()), 0
         verdict = _verdict(files, proof)
         if not verdict.failed:

@@ -264,6 +264,23 @@ def test_an_output_class_that_the_file_names():
     ]
 
 
+def test_a_named_tuple_made_by_a_call():
+    kinds = Structure("fields", "Pair", "m", ((".left", T),))
+    source = "Pair = namedtuple('Pair', 'left')\ndef f(x): return Pair(x)"
+    known = {(FILE, 2, "return"): (kinds,)}
+    calls = [{"return": {".left": tensor("B n")}}]
+    result = infer([trace_of(calls, line=2)], known, {FILE: source.encode()})
+    assert result.files[0].functions[0].returns == Plain("Pair")
+
+
+def test_what_no_recording_looks_into_is_told():
+    source = "def f(x): return x\n\ndef g(x):\n    yield x"
+    known = {(FILE, 3, "x"): (T,), (FILE, 1, "x"): (T,)}
+    result = infer([trace_of([{"x": tensor("n")}])], known, {FILE: source.encode()})
+    assert [(one.line, one.function, one.name) for one in result.left_out] == [(3, "g", "x")]
+    assert result.tensors == 2
+
+
 def test_star_arguments_are_annotated_by_item():
     kinds = Structure("tuple", items=(("[0]", T), ("[1]", T)))
     calls = [{"xs": {"[0]": tensor("B n"), "[1]": tensor("B n")}}]
