@@ -106,12 +106,18 @@ def peers(model: nn.Module, ids: torch.Tensor) -> dict[str, Pass]:
 def medians(passes: dict[str, Pass], rounds: int) -> dict[str, float]:
     """Median CPU seconds of each pass, interleaved, after a warm-up round."""
     seconds: dict[str, list[float]] = {name: [] for name in passes}
+    working = dict(passes)
     for round_ in range(rounds + 2):
-        for name, run in passes.items():
-            taken = run()
+        for name, run in list(working.items()):
+            try:
+                taken = run()
+            except Exception as error:  # noqa: BLE001 - a peer that fails is a result too
+                print(f"  {name} fails on this model: {type(error).__name__}: {error}")
+                del working[name]
+                continue
             if round_ >= 2:  # noqa: PLR2004 - two rounds to warm up
                 seconds[name].append(taken)
-    return {name: statistics.median(taken) for name, taken in seconds.items()}
+    return {name: statistics.median(seconds[name]) for name in working}
 
 
 def pair(settings: dict[str, int], folder: str) -> tuple[nn.Module, nn.Module]:
