@@ -35,6 +35,13 @@ def elements(value: Any, path: str = "", depth: int = _DEPTH) -> Iterator[tuple[
                 yield from elements(item, path + place, depth - 1)
 
 
+def is_container(kind: type) -> bool:
+    """Whether values of a type may hold tensors that can be looked at."""
+    return issubclass(kind, tuple | list | dict | torch.Tensor) or (
+        dataclasses.is_dataclass(kind) and not issubclass(kind, nn.Module)
+    )
+
+
 def _items(value: Any) -> Iterator[tuple[str, Any]]:
     """The items of a container of a kind that can be read without running its code."""
     if isinstance(value, nn.Module):

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture import events as kinds
-from shapetrace.capture.elements import elements
+from shapetrace.capture.elements import SCALARS, elements
 from shapetrace.capture.events import Event, Seen
 from shapetrace.capture.operators import OperatorMode
 from shapetrace.capture.repeats import Key, Replay, Template, call_key, learn
@@ -53,6 +53,7 @@ class Recorder:
         live: The storages that exist now, by address.
         mode: Sees the operators; None when they are not wanted.
         modules: Module numbers by identity.
+        opaque: Types that are known to hold no tensors.
         twins: Of modules that have an equal, the number that the equals share.
         thread: Whose reports are heard.
         depth: How many calls are open.
@@ -71,6 +72,7 @@ class Recorder:
         "live",
         "mode",
         "modules",
+        "opaque",
         "replay",
         "storages",
         "thread",
@@ -99,6 +101,7 @@ class Recorder:
         self.live = self.storages.live
         self.mode = OperatorMode(self.events, self.storages) if operators else None
         self.modules = modules
+        self.opaque: set[type] = set(SCALARS)
         self.twins = dict(twins or {}) if operators else {}
         self.thread = threading.get_ident()
         self.depth = 0

@@ -17,7 +17,8 @@ from torch import nn
 
 from shapetrace.capture import events as kinds
 from shapetrace.capture import rewriter
-from shapetrace.capture.elements import SCALARS, stored
+from shapetrace.capture.braces import worths
+from shapetrace.capture.elements import is_container, stored
 from shapetrace.capture.recorder import PLAIN, Recorder
 
 _strided = torch.strided
@@ -95,15 +96,19 @@ def see(binding: int, value: Any) -> Any:
         block = recorder.meet(storage) if known is None else known[0]
         seen = (value.shape, value.dtype, block, value.requires_grad, "", None)
         recorder.append((kinds.SEE, binding, "", seen))
-    elif kind in SCALARS:
+    elif kind in recorder.opaque:
         if recorder.replay is None:
             recorder.append(_MARKED)
     elif isinstance(value, torch.Tensor):
         replay = recorder.replay
         if replay is None or not recorder.agrees(replay, binding, value):
             recorder.append((kinds.SEE, binding, "", recorder.seen(value)))
-    else:
+    elif is_container(kind):
         recorder.see_inside(((binding, value),))
+    else:
+        recorder.opaque.add(kind)
+        if recorder.replay is None:
+            recorder.append(_MARKED)
     return value
 
 
@@ -117,6 +122,14 @@ def see_all(bindings: tuple[int, ...], values: tuple[Any, ...]) -> None:
 def see_attribute(binding: int, owner: object, name: str) -> None:
     """A statement has set an attribute."""
     see(binding, stored(owner, name))
+
+
+def hold(function: int, arguments: dict[str, Any]) -> None:
+    """A function whose annotations have parts in braces has been given its arguments."""
+    recorder = _active.recorder
+    if recorder is not None and recorder.replay is None and recorder.thread == get_ident():
+        texts = rewriter.REGISTRY.functions[function].braces
+        recorder.append((kinds.HOLD, worths(texts, arguments)))
 
 
 def mark(value: Any = None) -> Any:
@@ -146,6 +159,7 @@ TAPS: dict[str, Callable[..., Any]] = {
     rewriter.SEE_ALL: see_all,
     rewriter.SEE_ATTRIBUTE: see_attribute,
     rewriter.BEGIN: begin,
+    rewriter.HOLD: hold,
     rewriter.MARK: mark,
     rewriter.SHIELD: shield,
 }
