@@ -110,7 +110,9 @@ def generate(
         tokenizer=tokenizer,
         prompts=tuple(prompts),
         prompt_ids=tuple(prompt_ids(chosen, tokenizer, prompt) for prompt in prompts),
-        stop_ids=frozenset([*(stop_id(tokenizer, token) for token in stop), *_ends(chosen, tokenizer)]),
+        stop_ids=frozenset(
+            [*(stop_id(tokenizer, token) for token in stop), *_ends(chosen, tokenizer)]
+        ),
         max_new_tokens=max_new_tokens,
         temperature=temperature,
         top_k=top_k,
@@ -173,5 +175,3 @@ def _start(config: ModelConfig, tokenizer: Tokenizer) -> int:
     from shapetrace.api.training import start_id  # noqa: PLC0415 - only this needs it
 
     return start_id(config, tokenizer)
-
-

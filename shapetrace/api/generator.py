@@ -113,7 +113,9 @@ class Voice:
         """What was made of a text so far: all of it, less what the prompt alone gives."""
         before = self._decode(self._before[number]) if self._before[number] else ""
         whole = self._decode([*self._before[number], *self._made[number]])
-        return whole[len(before) :] if whole.startswith(before) else self._decode(self._made[number])
+        return (
+            whole[len(before) :] if whole.startswith(before) else self._decode(self._made[number])
+        )
 
     def samples(self, made: Generated) -> tuple[Sample, ...]:
         """The texts with their prompts."""
@@ -199,9 +201,7 @@ def flops_by_step(trace: Trace) -> list[int]:
     for scope in trace.scopes:
         if scope.path not in STEPS:
             continue
-        fold = next(
-            (f for f in trace.folds if f.start <= scope.start < f.start + f.stride), None
-        )
+        fold = next((f for f in trace.folds if f.start <= scope.start < f.start + f.stride), None)
         if fold is None:
             costs.append(_cost(op for op in trace.ops if scope.start <= op.at < scope.end))
         else:
@@ -252,7 +252,5 @@ def _forward(wish: Wish, sizes: dict[str, int]) -> int:
 
 
 def _sizes(wish: Wish, made: Generated) -> dict[str, int]:
-    numbers = {
-        name: value for name, value in wish.config.to_dict().items() if type(value) is int
-    }
+    numbers = {name: value for name, value in wish.config.to_dict().items() if type(value) is int}
     return {**numbers, "B": len(made.rows)}

@@ -38,6 +38,7 @@ def forward(
     dtype: str = "float32",
     seed: int = 0,
     check: bool = True,
+    backward: bool = False,
     progress: Callable[[str], None] = _silence,
 ) -> Trace:
     """Run one forward pass of a Transformer and return its trace.
@@ -56,6 +57,7 @@ def forward(
         dtype: Of weights and activations.
         seed: Of random weights and ids.
         check: Whether declared annotations are checked.
+        backward: Whether the loss is worked out too, and every parameter's gradient.
         progress: Is told what is going on.
 
     Raises:
@@ -77,7 +79,8 @@ def forward(
         inputs = random_inputs(chosen, batch, seq, target_texts, seed)
     else:
         inputs = _from_texts(chosen, folder, given, target_texts, sized=sized)
-    return run(Plan(name_of(config), chosen, folder, device, dtype, seed, check), inputs, progress)
+    plan = Plan(name_of(config), chosen, folder, device, dtype, seed, check, backward)
+    return run(plan, inputs, progress)
 
 
 def _from_texts(

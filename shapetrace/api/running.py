@@ -33,6 +33,7 @@ class Plan:
         dtype: Of weights and activations.
         seed: Of random weights.
         check: Whether declared annotations are checked.
+        backward: Whether the loss is worked out too, and every parameter's gradient.
     """
 
     name: str
@@ -42,10 +43,11 @@ class Plan:
     dtype: str
     seed: int
     check: bool
+    backward: bool = False
 
 
 def run(plan: Plan, inputs: Inputs, progress: Callable[[str], None]) -> Trace:
-    """Build the model, run one pass without gradients, and return its trace.
+    """Build the model, run one pass, and return its trace.
 
     Raises:
         ShapetraceError: When the device is not there, the memory does not suffice, or the
@@ -78,6 +80,8 @@ def _check_memory(plan: Plan, inputs: Inputs) -> None:
 
     model = build(plan.config, device="meta", dtype=_dtype(plan))
     parameters = sum(parameter.nbytes for parameter in model.parameters())
+    if plan.backward:
+        parameters *= 2  # and a gradient of each
     activations = sum(
         activation_bytes(plan.config, *ids.shape, ITEM_BYTES[plan.dtype])
         for ids in (inputs.source, inputs.target)
@@ -120,13 +124,17 @@ def _traced(plan: Plan, model: Transformer, inputs: Inputs) -> Trace:
 
     from shapetrace.capture.record import record  # noqa: PLC0415 - needs torch
 
-    arguments = _arguments(plan, inputs)
+    if plan.backward:
+        from shapetrace.api.backward import traced_backward  # noqa: PLC0415 - needs torch
+
+        return _completed(traced_backward(plan, model, inputs), plan, inputs)
+    arguments = arguments_of(plan, inputs)
     recording = record(
         model,
         check=plan.check,
         target=plan.name,
         config=plan.config.to_dict(),
-        sizes=_sizes(plan.config, inputs),
+        sizes=sizes_of(plan.config, inputs),
     )
     # Without weights a fused kernel is taken apart into what it never makes, unless torch is
     # in inference mode: then it stays whole, as where it really runs.
@@ -144,7 +152,8 @@ def _traced(plan: Plan, model: Transformer, inputs: Inputs) -> Trace:
     return _completed(recording.trace, plan, inputs)
 
 
-def _arguments(plan: Plan, inputs: Inputs) -> dict[str, Any]:
+def arguments_of(plan: Plan, inputs: Inputs) -> dict[str, Any]:
+    """What the model is called with."""
     found = {"token_ids": _ids(plan, inputs.source), "mask": _mask(plan, inputs.source)}
     if inputs.target is not None:
         found["target_ids"] = _ids(plan, inputs.target)
@@ -164,7 +173,7 @@ def _mask(plan: Plan, ids: Ids) -> torch.Tensor | None:
     return None if ids.mask is None else torch.tensor(ids.mask, device=plan.device)
 
 
-def _sizes(config: ModelConfig, inputs: Inputs) -> dict[str, int]:
+def sizes_of(config: ModelConfig, inputs: Inputs) -> dict[str, int]:
     """The input's axes by the spec's names: `m` is the source where there is a target."""
     B, n = inputs.source.shape
     if config.kind != "encoder-decoder" or inputs.target is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shapetrace.api.choosing import plainly
 from shapetrace.api.running import Plan, build_model, check_device
 from shapetrace.api.training import Trained, _Log
-from shapetrace.capture.record import record
+from shapetrace.capture.training import TrainingRecording
 from shapetrace.errors import ShapetraceError
 from shapetrace.model import ModelConfig
 from shapetrace.model.training import Trainer, TrainingSettings
@@ -19,7 +19,9 @@ from shapetrace.model.training.checkpoint import check_place, load_state, save_c
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shapetrace.model.training import Data, Progress
+    from torch.optim import Optimizer
+
+    from shapetrace.model.training import Batch, Data, Progress
     from shapetrace.trace.records import Trace
 
 
@@ -100,6 +102,7 @@ class WatchedTrainer(Trainer):
     trace: Trace | None = None
     target = ""
     watched = False
+    _recording: TrainingRecording | None = None
 
     def step(self) -> float:
         """Take one step, watched if it is the first."""
@@ -107,14 +110,24 @@ class WatchedTrainer(Trainer):
             return super().step()
         settings = self.settings
         sizes = {"B": settings.batch, "n": settings.seq}
-        recording = record(
+        recording = TrainingRecording(
             self.model,
             target=self.target,
             config=self.model.config.to_dict(),
             sizes=sizes,
         )
-        with recording:
-            loss = super().step()
+        self._recording = recording
+
+        def updated(optimizer: Optimizer, *_: object) -> None:
+            recording.mark_state(optimizer)
+
+        handle = self.optimizer.register_step_post_hook(updated)
+        try:
+            with recording:
+                loss = super().step()
+        finally:
+            handle.remove()
+            self._recording = None
         self.trace = replace(
             recording.trace,
             environment=(
@@ -123,6 +136,13 @@ class WatchedTrainer(Trainer):
                 ("seed", str(settings.seed)),
             ),
         )
+        return loss
+
+    def passed(self, batch: Batch, predicted: int) -> float:
+        """Forward and backward of one batch; its part of the loss."""
+        loss = super().passed(batch, predicted)
+        if self._recording is not None:
+            self._recording.mark_gradients()
         return loss
 
 

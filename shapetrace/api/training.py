@@ -192,7 +192,9 @@ def _data(
         sources = [_ids(config, tokenizer, source) for source, _ in pairs]
         targets = [_ids(config, tokenizer, target) for _, target in pairs]
         tokens = sum(map(len, sources)) + sum(map(len, targets))
-        return Pairs(sources, targets, start_id(config, tokenizer), end_id(config, tokenizer)), tokens
+        return Pairs(
+            sources, targets, start_id(config, tokenizer), end_id(config, tokenizer)
+        ), tokens
     ids = _ids(config, tokenizer, text)
     if config.kind == "decoder":
         stream = Text(ids)
@@ -230,5 +232,3 @@ def _tokenizer_files(folder: Path | None) -> dict[str, bytes]:
         return {}
     places = (folder / name for name in _TOKENIZER_FILES)
     return {place.name: place.read_bytes() for place in places if place.is_file()}
-
-

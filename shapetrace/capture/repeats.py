@@ -16,9 +16,9 @@ taken as an example.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import MethodType
@@ -28,7 +28,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture import events as kinds
-from shapetrace.capture.elements import SCALARS, stored
+from shapetrace.capture.elements import SCALARS, field_names, stored
 from shapetrace.capture.events import Event
 from shapetrace.capture.storages import Block
 
@@ -166,7 +166,7 @@ def value_key(value: Any) -> Any:
     if isinstance(value, MethodType):
         return id(value.__func__)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = (stored(value, field.name) for field in dataclasses.fields(value))
+        fields = (stored(value, name) for name in field_names(type(value)))
         return type(value), tuple(value_key(item) for item in fields)
     return id(value)
 

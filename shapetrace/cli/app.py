@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from shapetrace.cli.annotate import annotate
+from shapetrace.cli.attention import attention
 from shapetrace.cli.configs import configs
 from shapetrace.cli.forward import forward
 from shapetrace.cli.generate import generate
@@ -32,6 +33,7 @@ app.command()(report)
 app.command()(annotate)
 app.command()(configs)
 app.command()(generate)
+app.command()(attention)
 app.command()(train)
 
 

@@ -61,6 +61,10 @@ def forward(
         bool,
         typer.Option("--check/--no-check", help="Check declared annotations."),
     ] = True,
+    backward: Annotated[
+        bool,
+        typer.Option("--backward", help="Run the loss and the backward pass too."),
+    ] = False,
     level: Level = "tensors",
     layers: Layers = None,
     lang: Lang = "en",
@@ -106,6 +110,7 @@ def forward(
         dtype=dtype,
         seed=seed,
         check=check,
+        backward=backward,
         progress=note,
     )
     if save is not None:

@@ -46,9 +46,7 @@ def generate(
         list[str] | None,
         typer.Option(metavar="TOKEN", help="End a text after this token; may be repeated."),
     ] = None,
-    samples: Annotated[
-        int, typer.Option(metavar="N", help="Texts to make from each prompt.")
-    ] = 1,
+    samples: Annotated[int, typer.Option(metavar="N", help="Texts to make from each prompt.")] = 1,
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Keep keys and values, or recompute.")
     ] = True,

@@ -49,7 +49,9 @@ def line(progress: Progress) -> str:
         f"step {progress.step}/{progress.steps}",
         f"loss {progress.loss:.4f}",
         f"{progress.tokens_per_second:,.0f} tokens/s",
-        f"{format_seconds(round(progress.seconds_left))} left" if progress.seconds_left >= 1 else "",
+        f"{format_seconds(round(progress.seconds_left))} left"
+        if progress.seconds_left >= 1
+        else "",
     ]
     if progress.held_out_loss is not None:
         parts.append(f"held-out loss {progress.held_out_loss:.4f}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shapetrace.explain import explain
 from shapetrace.report.document import counted_rows
 from shapetrace.report.reporter import Reporter
+from shapetrace.report.training import training_json
 
 if TYPE_CHECKING:
     from shapetrace.check import Mismatch
@@ -31,6 +32,7 @@ def render(report: Report, _canvas: Canvas) -> str:
         "sizes": dict(report.trace.sizes),
         "tokens": [[list(pair) for pair in text] for text in report.trace.tokens],
         "totals": _totals(report.totals, report.trace),
+        "training": training_json(report.trace),
         "mismatches": [_mismatch(found, report.trace) for found in report.mismatches],
         "failure": _failure(report.trace),
         "notes": list(report.trace.notes),

@@ -228,7 +228,12 @@ def as_table(generation: Generation, canvas: Canvas, language: Language = "en") 
 
 
 def _passes(generation: Generation, pen: Pen, language: Language) -> Iterator[str]:
-    rows = [[word(name, language) for name in ("pass", "times", "n", "m", "FLOPs", "KV cache", "wall time")]]
+    rows = [
+        [
+            word(name, language)
+            for name in ("pass", "times", "n", "m", "FLOPs", "KV cache", "wall time")
+        ]
+    ]
     rows += [_pass_row(run, language) for run in runs(generation)]
     yield from _grid(rows, pen, right=range(1, 7))
 
@@ -250,9 +255,7 @@ def _ends(first: str, last: str) -> str:
     return first if first == last else f"{first} ... {last}"
 
 
-def _shown(
-    generation: Generation, language: Language
-) -> list[tuple[str, list[tuple[Line, Line]]]]:
+def _shown(generation: Generation, language: Language) -> list[tuple[str, list[tuple[Line, Line]]]]:
     """The tables of shapes: each kind of pass, its first beside its last."""
     if generation.trace is None:
         return []
@@ -299,7 +302,9 @@ def _shapes(
 ) -> Iterator[str]:
     yield pen.paint(label, "bold")
     base = min((line.depth for line, _ in pairs), default=0)
-    rows = [[word(name, language) for name in ("tensor", "named shape", "sizes", "FLOPs", "meaning")]]
+    rows = [
+        [word(name, language) for name in ("tensor", "named shape", "sizes", "FLOPs", "meaning")]
+    ]
     for line, last in pairs:
         row = line.row
         rows.append(
@@ -316,14 +321,10 @@ def _shapes(
 
 def _sizes(first: Sequence[int], last: Sequence[int]) -> str:
     """Sizes; those that move from step to step with both their ends."""
-    return " ".join(
-        str(a) if a == b else f"{a}...{b}" for a, b in zip(first, last, strict=False)
-    )
+    return " ".join(str(a) if a == b else f"{a}...{b}" for a, b in zip(first, last, strict=False))
 
 
-def _totals(
-    generation: Generation, pen: Pen, canvas: Canvas, language: Language
-) -> Iterator[str]:
+def _totals(generation: Generation, pen: Pen, canvas: Canvas, language: Language) -> Iterator[str]:
     sums = totals(generation)
     speed = f"{sums['tokens_per_second']:.1f} {word('tokens per second', language)}"
     took = f"{format_count(sums['tokens'])} ({format_seconds(sums['seconds'])}, {speed})"
@@ -344,9 +345,7 @@ def _totals(
     yield from _said("convention", word(FLOP_CONVENTION, language), pen, canvas, language)
 
 
-def _said(
-    label: str, text: str, pen: Pen, canvas: Canvas, language: Language
-) -> Iterator[str]:
+def _said(label: str, text: str, pen: Pen, canvas: Canvas, language: Language) -> Iterator[str]:
     name = word(label, language)
     first, *rest = wrap(f"{name}: {text}", canvas.width)
     yield pen.paint(first[: len(name)], "bold") + first[len(name) :]

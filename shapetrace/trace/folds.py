@@ -107,7 +107,11 @@ class _Expansion:
 
     def _storage(self, index: int | None, k: int) -> int | None:
         first = self.first_storages
-        return index + (k - 1) * len(first) if index is not None and first and index >= first.start else index
+        return (
+            index + (k - 1) * len(first)
+            if index is not None and first and index >= first.start
+            else index
+        )
 
     # A number of what comes after the last kept stretch.
 
@@ -151,9 +155,7 @@ class _Expansion:
 
     def _moved_after(self, record: _R) -> _R:
         if isinstance(record, OpRecord):
-            return replace(
-                record, scope=self._later_scope(record.scope), at=self._later(record.at)
-            )
+            return replace(record, scope=self._later_scope(record.scope), at=self._later(record.at))
         return replace(
             record,
             scope=self._later_scope(record.scope),
@@ -194,9 +196,7 @@ class _Expansion:
         storages, first = self.trace.storages, self.first_storages
         last = range(first.stop, first.stop + len(first))
         before = [
-            storage
-            if storage.died is None
-            else replace(storage, died=self._later(storage.died))
+            storage if storage.died is None else replace(storage, died=self._later(storage.died))
             for storage in storages[: first.start]
         ]
         pairs = list(zip(storages[_slice(first)], storages[_slice(last)], strict=True))

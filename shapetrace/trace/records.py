@@ -176,6 +176,7 @@ class ParameterRecord:
         trainable: Whether it requires a gradient.
         buffer: Whether it is a buffer and not a parameter.
         dims: A meaning per axis; None before naming.
+        gradient: Index into `Trace.storages` of its gradient; None where there was none.
     """
 
     path: str
@@ -186,6 +187,7 @@ class ParameterRecord:
     trainable: bool = True
     buffer: bool = False
     dims: tuple[Dim, ...] | None = None
+    gradient: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

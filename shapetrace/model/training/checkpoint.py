@@ -77,7 +77,9 @@ def check_place(path: str | Path) -> None:
     if target.exists() and not target.is_dir():
         raise ModelError(f"{target} is a file; a checkpoint is a directory")
     if target.is_dir() and any(target.iterdir()) and not (target / "config.json").is_file():
-        raise ModelError(f"{target} holds something that is no checkpoint; choose another directory")
+        raise ModelError(
+            f"{target} holds something that is no checkpoint; choose another directory"
+        )
 
 
 def load_state(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:

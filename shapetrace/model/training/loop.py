@@ -65,7 +65,11 @@ def train(
             done = trainer.step_number == trainer.settings.steps
             evaluated = done or trainer.step_number % trainer.settings.evaluate_every == 0
             on_step(pace.progress(losses[-1], trainer.evaluate() if evaluated else None))
-            if done or interrupted.is_set() or not trainer.step_number % trainer.settings.save_every:
+            if (
+                done
+                or interrupted.is_set()
+                or not trainer.step_number % trainer.settings.save_every
+            ):
                 save()
             if interrupted.is_set():
                 raise KeyboardInterrupt

@@ -1,0 +1,149 @@
+"""A backward pass in a report: gradients beside parameters, memory by kind."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shapetrace.cost.training import Training, training_of
+from shapetrace.report.words import word
+from shapetrace.units import format_bytes, format_flops
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from shapetrace.report.document import Report
+    from shapetrace.report.words import Language
+    from shapetrace.trace.records import ParameterRecord, Trace
+
+_SHOWN = 3
+"""Blocks of memory that are named for each layer; the JSON has them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A small table.
+
+    Attributes:
+        cells: Its rows, the first of which is the heading.
+        right: Columns that stand at the right.
+    """
+
+    cells: tuple[tuple[str, ...], ...]
+    right: tuple[int, ...]
+
+
+def training_tables(report: Report) -> Iterator[Rows]:
+    """What a backward pass adds to a report; nothing where none ran."""
+    training = training_of(report.trace)
+    if training is None:
+        return
+    yield _gradients(report.trace, report.language)
+    yield _saved(training, report.language)
+    yield _kinds(report, training)
+
+
+def _gradients(trace: Trace, language: Language) -> Rows:
+    heading = ("parameter", "shape", "gradient", "bytes")
+    rows = [tuple(word(name, language) for name in heading)]
+    for label, record in _folded(trace.parameters):
+        shape = " ".join(map(str, record.shape))
+        known = shape if record.gradient is not None else "-"
+        rows.append((label, shape, known, format_bytes(record.nbytes)))
+    return Rows(tuple(rows), (3,))
+
+
+def _folded(parameters: Sequence[ParameterRecord]) -> list[tuple[str, ParameterRecord]]:
+    """Parameters of equal layers once, with how many there are."""
+    found: dict[tuple[object, ...], list[ParameterRecord]] = {}
+    for record in parameters:
+        if record.buffer:
+            continue
+        pattern = re.sub(r"\.\d+\.", ".#.", record.path)
+        key = (pattern, record.shape, record.gradient is None)
+        found.setdefault(key, []).append(record)
+    return [
+        (group[0].path + (f" ... x{len(group)}" if len(group) > 1 else ""), group[0])
+        for group in found.values()
+    ]
+
+
+def _saved(training: Training, language: Language) -> Rows:
+    heading = ("kept for the backward pass", "bytes", "largest")
+    rows = [tuple(word(name, language) for name in heading)]
+    groups: list[tuple[str, int, str, int]] = []
+    for layer in training.saved:
+        largest = ", ".join(
+            f"{saved.name or '?'} {format_bytes(saved.nbytes)}" for saved in layer.blocks[:_SHOWN]
+        )
+        pattern = re.sub(r"\d+", "#", layer.path)
+        if groups and groups[-1][1:3] == (layer.nbytes, largest) and _same(groups[-1][0], pattern):
+            groups[-1] = (*groups[-1][:3], groups[-1][3] + 1)
+        else:
+            groups.append((layer.path or "()", layer.nbytes, largest, 1))
+    for path, nbytes, largest, times in groups:
+        label = path + (f" ... x{times}" if times > 1 else "")
+        rows.append((label, format_bytes(nbytes), largest))
+    rows.append((word("total", language), format_bytes(training.saved_bytes), ""))
+    return Rows(tuple(rows), (1,))
+
+
+def _same(path: str, pattern: str) -> bool:
+    return re.sub(r"\d+", "#", path) == pattern
+
+
+def _kinds(report: Report, training: Training) -> Rows:
+    language, totals = report.language, report.totals
+    peak = training.peak
+    scopes = report.trace.scopes
+    where = scopes[peak.scope].path if peak.scope is not None else ""
+    rows = [
+        (word("memory and work", language), ""),
+        (word("parameters", language), format_bytes(training.parameter_bytes)),
+        (word("gradients", language), format_bytes(training.gradient_bytes)),
+        (word("optimizer state", language), format_bytes(training.state_bytes)),
+        (word("kept for the backward pass", language), format_bytes(training.saved_bytes)),
+        (
+            word("peak beyond the parameters", language),
+            format_bytes(peak.nbytes) + (f" ({where})" if where else ""),
+        ),
+        (word("FLOPs forward", language), format_flops(totals.flops_forward)),
+        (word("FLOPs backward", language), format_flops(totals.flops_backward)),
+    ]
+    return Rows(tuple(rows), ())
+
+
+def training_json(trace: Trace) -> dict[str, Any] | None:
+    """The same for programs; None where no backward pass ran."""
+    training = training_of(trace)
+    if training is None:
+        return None
+    return {
+        "parameter_bytes": training.parameter_bytes,
+        "gradient_bytes": training.gradient_bytes,
+        "optimizer_state_bytes": training.state_bytes,
+        "saved_for_backward_bytes": training.saved_bytes,
+        "peak_bytes_beyond_parameters": training.peak.nbytes,
+        "saved_for_backward": [
+            {
+                "path": layer.path,
+                "bytes": layer.nbytes,
+                "storages": [
+                    {"path": saved.path, "name": saved.name, "bytes": saved.nbytes}
+                    for saved in layer.blocks
+                ],
+            }
+            for layer in training.saved
+        ],
+        "parameters": [
+            {
+                "path": record.path,
+                "shape": list(record.shape),
+                "gradient_shape": None if record.gradient is None else list(record.shape),
+                "bytes": record.nbytes,
+            }
+            for record in trace.parameters
+            if not record.buffer
+        ],
+    }
