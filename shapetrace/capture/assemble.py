@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture import events as kinds
+from shapetrace.capture.braces import Held
 from shapetrace.capture.events import Event, Seen
 from shapetrace.capture.rewriter import REGISTRY, Binding, FunctionSite
 from shapetrace.capture.storages import Block
@@ -68,6 +69,8 @@ class Tables:
     tensors: list[TensorRecord] = field(default_factory=list)
     ops: list[OpRecord] = field(default_factory=list)
     storages: list[StorageRecord] = field(default_factory=list)
+    held: dict[int, Held] = field(default_factory=dict)
+    """By call, what the parts in braces of its annotations are worth."""
     numbers: dict[int, int] = field(default_factory=dict)
     """Numbers of storages by those of the blocks that were met while recording."""
 
@@ -138,7 +141,7 @@ class _Reader:
         self.tables.scopes.append(Scope(None, "", "function", target, "", 0, 0, length))
         self.tables.functions.append(-1)
 
-    def read(self, clock: int, event: Event) -> None:
+    def read(self, clock: int, event: Event) -> None:  # noqa: C901 - one case per kind
         match event[0]:
             case kinds.SEE:
                 self._tensor(clock, event[1], event[2], event[3])
@@ -157,6 +160,8 @@ class _Reader:
                 self._exit(clock, event[1])
             case kinds.FREE:
                 self.died.setdefault(event[1], clock)
+            case kinds.HOLD:
+                self.tables.held[self._frames[-1].scope] = event[1]
             case kinds.LOST:
                 self._lost(clock)
 
@@ -311,6 +316,7 @@ def _without_empty_scopes(tables: Tables) -> Tables:
         scope if scope.parent is None else replace(scope, parent=new[scope.parent])
         for scope in scopes
     ]
+    tables.held = {new[scope]: held for scope, held in tables.held.items() if scope in new}
     tables.tensors = [replace(record, scope=new[record.scope]) for record in tables.tensors]
     tables.ops = [replace(op, scope=new[op.scope]) for op in tables.ops]
     return tables

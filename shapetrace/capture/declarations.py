@@ -6,16 +6,19 @@ the run on weightless tensors of the recorded shapes, once per distinct call.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from jaxtyping import AbstractArray, jaxtyped
 
+from shapetrace.capture.braces import Held, filled
 from shapetrace.dims import Declaration, DeclaredShape
 from shapetrace.trace.records import TensorRecord
 
@@ -35,63 +38,143 @@ class Declared:
     types: tuple[type[AbstractArray], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """Where the annotations of a function are to be read.
+
+    Attributes:
+        names: Module globals overlaid by closure variables.
+        own: Names that the function's code binds; an annotation that uses one can't be read
+            from outside, which is no fault of it.
+        annotations: The function's own annotations, as Python has evaluated them.
+        whole: Whether `names` holds all that the function sees; not so for one made in
+            another function, whose variables are gone.
+    """
+
+    names: Mapping[str, Any]
+    own: frozenset[str] = frozenset()
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+    whole: bool = True
+
+
+NOWHERE = Namespace({}, whole=False)
+"""For functions that were not alive when the recording began."""
+
+
 class Declarations:
     """Evaluates annotations in the namespaces of the functions that carry them."""
 
-    def __init__(self, namespaces: Mapping[int, Mapping[str, Any]]) -> None:
+    def __init__(self, namespaces: Mapping[int, Namespace]) -> None:
         """Take the namespaces.
 
         Args:
-            namespaces: By function number: module globals overlaid by closure variables.
+            namespaces: By function number.
         """
         self._namespaces = namespaces
-        self._evaluated: dict[tuple[int, str], tuple[Any, str]] = {}
-        self._declared: dict[tuple[int, str, str], Declared | None] = {}
+        self._evaluated: dict[tuple[int, str, str], tuple[Any, str]] = {}
+        self._declared: dict[tuple[int, str, str, str, Held], Declared | None] = {}
 
-    def at(self, owner: int, text: str, element: str) -> Declared | None:
+    def at(
+        self, owner: int, text: str, element: str, name: str = "", held: Held = ()
+    ) -> Declared | None:
         """The declaration of a value, or of an element inside it.
 
         Args:
             owner: Number of the function that carries the annotation.
             text: The annotation as written.
             element: Place inside the value: empty, ``[0]``, ``['mask']``, ``.logits``.
+            name: The parameter that is annotated, or ``return``; empty for a variable.
+            held: What parts in braces are worth in this call.
 
         Returns:
             The declaration; None when the annotation says nothing of shapes there.
         """
-        key = (owner, text, element)
+        key = (owner, text, element, name, held if "{" in text else ())
         if key not in self._declared:
-            self._declared[key] = self._read(owner, text, element)
+            self._declared[key] = self._read(*key)
         return self._declared[key]
 
-    def _read(self, owner: int, text: str, element: str) -> Declared | None:
-        annotation, problem = self._evaluate(owner, text)
+    def _read(self, owner: int, text: str, element: str, name: str, held: Held) -> Declared | None:
+        annotation, problem = self._evaluate(owner, text, name)
         if problem:
-            mentions = any(name in text for name in _DTYPES)
-            return Declared(Declaration(text, (), problem)) if mentions else None
+            return Declared(Declaration(text, (), problem)) if _seems_shaped(text) else None
         found = tuple(_arrays(_descend(annotation, element)))
         if not found:
             return None
         shapes = tuple(DeclaredShape(array.dtype.__name__, array.dim_str) for array in found)
-        return Declared(Declaration(text, shapes), found)
+        declared = Declared(Declaration(text, shapes), found)
+        return _filled(declared, held) if any("{" in shape.dims for shape in shapes) else declared
 
-    def _evaluate(self, owner: int, text: str) -> tuple[Any, str]:
-        key = (owner, text)
+    def _evaluate(self, owner: int, text: str, name: str) -> tuple[Any, str]:
+        key = (owner, text, name)
         if key not in self._evaluated:
-            value: Any = text
-            problem = ""
-            namespace = dict(self._namespaces.get(owner, {}))
-            try:
-                while isinstance(value, str):
-                    value = eval(value, namespace)  # noqa: S307 - the module's own annotation
-            except Exception as error:  # noqa: BLE001 - any name or operator may be missing
-                problem = f"{type(error).__name__}: {error}"
+            space = self._namespaces.get(owner, NOWHERE)
+            value, error = _evaluated(text, space.names)
+            known = space.annotations.get(name) if name else None
+            if error is not None and known is not None and not isinstance(known, str):
+                value, error = known, None
+            problem = "" if error is None else f"{type(error).__name__}: {error}"
+            if _is_elsewhere(error, space):
+                value, problem = None, ""
             self._evaluated[key] = (value, problem)
         return self._evaluated[key]
 
 
-_DTYPES = ("Float", "Int", "UInt", "Integer", "Bool", "Complex", "Num", "Inexact", "Real", "Shaped")
-"""Names that show an annotation to be jaxtyping's even where it can't be evaluated."""
+def _evaluated(text: str, names: Mapping[str, Any]) -> tuple[Any, Exception | None]:
+    """What an annotation means; a string in it is read again."""
+    value: Any = text
+    try:
+        while isinstance(value, str):
+            value = eval(value, dict(names))  # noqa: S307 - the module's own annotation
+    except Exception as error:  # noqa: BLE001 - any name or operator may be missing
+        return None, error
+    return value, None
+
+
+def _is_elsewhere(error: Exception | None, space: Namespace) -> bool:
+    """Whether a name is only unknown because it is looked up from outside the function."""
+    return isinstance(error, NameError) and (not space.whole or error.name in space.own)
+
+
+_DTYPE = re.compile(r"\b(Float|B?Int|UInt|Integer|Bool|Complex|Num|Inexact|Real|Shaped)\d*\[")
+"""What shows an annotation to be jaxtyping's even where it can't be evaluated."""
+
+
+def _seems_shaped(text: str) -> bool:
+    """Whether an annotation looks like jaxtyping's: by its name, or ``Any[Thing, "a b"]``."""
+    if _DTYPE.search(text):
+        return True
+    try:
+        tree = ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    pairs = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    return any(_is_pair(node) for node in pairs)
+
+
+def _is_pair(node: ast.Subscript) -> bool:
+    match node:
+        case ast.Subscript(
+            value=ast.Name(id=name) | ast.Attribute(attr=name),
+            slice=ast.Tuple(elts=[_, ast.Constant(value=str())]),
+        ):
+            return name not in {"Literal", "Annotated", "dict", "Dict", "tuple", "Tuple", "Union"}
+    return False
+
+
+def _filled(declared: Declared, held: Held) -> Declared:
+    """The declaration with its parts in braces worked out for one call."""
+    found, values, problem = [], dict[str, int](), ""
+    for array in declared.types:
+        dims, why, worth = filled(array.dim_str, held)
+        problem = problem or why
+        values.update(worth)
+        if dims is not None:
+            found.append(array.dtype[array.array_type, dims])
+    if len(found) < len(declared.types):
+        return Declared(replace(declared.declaration, problem=problem))
+    declaration = replace(declared.declaration, values=tuple(values.items()))
+    return Declared(declaration, tuple(found))
 
 
 def _arrays(annotation: Any) -> typing.Iterator[type[AbstractArray]]:

@@ -30,6 +30,8 @@ REPEAT = 8
 """``(REPEAT, Template, module, blocks, end)``: what an equal call did, up to an index."""
 LOST = 9
 """``(LOST,)``: a repeat turned out different; operators just before may be missing."""
+HOLD = 10
+"""``(HOLD, ((text, value, problem), ...))``: what the parts in braces of annotations are worth."""
 
 Event = tuple[Any, ...]
 

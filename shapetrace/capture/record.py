@@ -15,18 +15,17 @@ from torch import nn
 
 from shapetrace.capture.assemble import Tables, assemble, module_names
 from shapetrace.capture.blame import blame
-from shapetrace.capture.declarations import Declarations, unjudged, verdicts
 from shapetrace.capture.discover import Wanted, reachable
 from shapetrace.capture.events import REPEAT
+from shapetrace.capture.judging import declare
+from shapetrace.capture.namespaces import by_file
 from shapetrace.capture.recorder import Recorder
 from shapetrace.capture.repeats import signatures, write_out
-from shapetrace.capture.rewriter import REGISTRY
 from shapetrace.capture.swap import Swap, swap
 from shapetrace.capture.taps import activate
 from shapetrace.trace.records import (
     Failure,
     ParameterRecord,
-    TensorRecord,
     Trace,
 )
 
@@ -60,7 +59,7 @@ class Recording:
         twins = signatures(model, self._numbers) if model is not None and repeats else {}
         self._recorder = Recorder(self._numbers, self._members, twins, operators=operators)
         self._swap = Swap()
-        self._namespaces: dict[str, Mapping[str, Any]] = {}
+        self._functions: dict[str, list[FunctionType]] = {}
         self._parameters = _parameters(model, self._recorder)
         self._before = len(self._recorder.storages.blocks)
         self._failure: Failure | None = None
@@ -75,7 +74,7 @@ class Recording:
         """
         self._swap = swap(self._wanted)
         try:
-            self._namespaces = _namespaces(self._swap)
+            self._functions = by_file(function for function, _ in self._swap.functions)
             self._recorder.thread = threading.get_ident()
             activate(self._recorder)
             if self._recorder.mode is not None:
@@ -143,7 +142,7 @@ class Recording:
             before=self._before,
             failed=self._failure is not None,
         )
-        _declare(tables, self._namespaces, judge=self._check)
+        declare(tables, self._functions, judge=self._check)
         failure = self._failure
         if failure is not None:
             failure = replace(
@@ -213,42 +212,6 @@ def _parameter(
         trainable=tensor.requires_grad,
         buffer=buffer,
     )
-
-
-def _namespaces(swapped: Swap) -> dict[str, Mapping[str, Any]]:
-    """By file: the globals in which its annotations are to be read."""
-    return {code.co_filename: function.__globals__ for function, code in swapped.functions}
-
-
-def _declare(
-    tables: Tables, globals_by_file: Mapping[str, Mapping[str, Any]], *, judge: bool
-) -> None:
-    """Give each record its declaration and, if asked, the verdict, once per distinct call."""
-    namespaces = {
-        number: globals_by_file.get(function.file, {})
-        for number, function in enumerate(REGISTRY.functions)
-    }
-    declarations = Declarations(namespaces)
-    calls: dict[int, list[int]] = {}
-    for number, tensor in enumerate(tables.tensors):
-        if tables.bindings[tensor.site].annotation:
-            calls.setdefault(tensor.scope, []).append(number)
-    known: dict[tuple[Any, ...], list[TensorRecord]] = {}
-    for numbers in calls.values():
-        records = [tables.tensors[number] for number in numbers]
-        key = tuple((r.site, r.element, r.shape, r.dtype, r.layout) for r in records)
-        if key not in known:
-            call = [(r, _declared(declarations, tables, r)) for r in records]
-            known[key] = verdicts(call) if judge else unjudged(call)
-        for number, record_, judged in zip(numbers, records, known[key], strict=True):
-            if judge and tables.bindings[record_.site].inherited and judged.holds is not True:
-                continue
-            tables.tensors[number] = replace(record_, declared=judged.declared, holds=judged.holds)
-
-
-def _declared(declarations: Declarations, tables: Tables, record_: TensorRecord) -> Any:
-    binding = tables.bindings[record_.site]
-    return declarations.at(binding.owner, binding.annotation, record_.element)
 
 
 def _innermost_failed(tables: Tables) -> int:

@@ -1,6 +1,6 @@
 """Rewrite a syntax tree so that it reports every value it binds.
 
-Six functions are called from rewritten code: on entry, when a forward has its arguments,
+Seven functions are called from rewritten code: on entry, when a forward has its arguments,
 for each argument, assignment and return, after statements that bind nothing, and on exit.
 They are called through string constants (`SEE` and the others), which `swap` replaces by
 the functions themselves: rewritten code needs no global name and no builtin.
@@ -11,15 +11,26 @@ from __future__ import annotations
 import ast
 import itertools
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from shapetrace.trace.records import RecordKind, Site
 
-ENTER, SEE, SEE_ALL, SEE_ATTRIBUTE, BEGIN, MARK, EXIT, SHIELD = (
+ENTER, SEE, SEE_ALL, SEE_ATTRIBUTE, BEGIN, HOLD, MARK, EXIT, SHIELD = (
     f"\0shapetrace:{name}"
-    for name in ("enter", "see", "see_all", "see_attribute", "begin", "mark", "exit", "shield")
+    for name in [
+        "enter",
+        "see",
+        "see_all",
+        "see_attribute",
+        "begin",
+        "hold",
+        "mark",
+        "exit",
+        "shield",
+    ]
 )
 SHIELDED = frozenset({"svdvals", "eigvalsh", "eigvals", "flex_attention"})
 """Functions that behave differently under any dispatch mode: called with none active."""
@@ -48,13 +59,23 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSite:
-    """A function that reports, and where it is."""
+    """A function that reports, and where it is.
+
+    Attributes:
+        file: Source file.
+        line: Line of its ``def``.
+        qualname: Qualified name.
+        name: Its own name.
+        internal: Whether it is torch's.
+        braces: Parts in braces of its annotations: ``self.d_k`` of ``"B {self.d_k}"``.
+    """
 
     file: str
     line: int
     qualname: str
     name: str
     internal: bool
+    braces: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -141,15 +162,9 @@ class Rewriter(ast.NodeTransformer):
         return ".".join([*self.scope, name])
 
     def _rewrite_body(self, node: ast.FunctionDef, qualname: str) -> None:
-        REGISTRY.functions.append(
-            FunctionSite(
-                self.file,
-                node.lineno,
-                qualname,
-                node.name,
-                self.internal,
-            )
-        )
+        braces = tuple(dict.fromkeys(_braces(node)))
+        site = FunctionSite(self.file, node.lineno, qualname, node.name, self.internal, braces)
+        REGISTRY.functions.append(site)
         saved, self.owner = self.owner, len(REGISTRY.functions) - 1
         number = ast.Constant(self.owner)
         parameters = _parameters(node.args)
@@ -165,9 +180,15 @@ class Rewriter(ast.NodeTransformer):
         docstring, body = node.body[:first], node.body[first:]
         start = body[0] if body else node
         enter = _call(ENTER, number, _load(owner) if owner else ast.Constant(None))
+        held = [self._statement(_call(HOLD, number, _arguments(parameters)), start)]
         # Only a forward can be an equal call of an earlier one; it says what it was given.
         begin = [self._statement(_call(BEGIN, *(_load(p.arg) for p in parameters)), start)]
-        inner = [*seen, *(begin if node.name == "forward" and owner else []), *self._block(body)]
+        inner = [
+            *seen,
+            *(held if braces else []),
+            *(begin if node.name == "forward" and owner else []),
+            *self._block(body),
+        ]
         leave = self._statement(_call(EXIT, number), start)
         guarded = ast.Try(body=inner, handlers=[], orelse=[], finalbody=[leave])
         node.body = [*docstring, self._statement(enter, start), ast.copy_location(guarded, start)]
@@ -342,6 +363,25 @@ def _text(annotation: ast.expr | None) -> str:
 def _parameters(arguments: ast.arguments) -> list[ast.arg]:
     plain = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return plain + [extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None]
+
+
+def _arguments(parameters: Sequence[ast.arg]) -> ast.expr:
+    """A dict of all arguments by name."""
+    names: list[ast.expr | None] = [ast.Constant(p.arg) for p in parameters]
+    return ast.Dict(names, [_load(p.arg) for p in parameters])
+
+
+_IN_BRACES = re.compile(r"\{([^{}]+)\}")
+
+
+def _braces(function: ast.FunctionDef) -> Iterator[str]:
+    """The parts in braces of the strings in a function's annotations."""
+    annotations = [p.annotation for p in _parameters(function.args)] + [function.returns]
+    annotations += [n.annotation for n in _own_nodes(function.body) if isinstance(n, ast.AnnAssign)]
+    for annotation in annotations:
+        for node in ast.walk(annotation) if annotation is not None else ():
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield from _IN_BRACES.findall(node.value)
 
 
 def _owner(node: ast.FunctionDef, parameters: Sequence[ast.arg], *, in_class: bool) -> str:

@@ -48,8 +48,10 @@ class Declaration:
         shapes: Its tensor alternatives; several for a Union, empty when the text names
             none (or could not be evaluated, see `problem`).
         problem: Why the annotation could not be evaluated, else empty.
+        values: What its parts in braces were worth in this call: ``("{self.d_k}", 8)``.
     """
 
     text: str
     shapes: tuple[DeclaredShape, ...] = ()
     problem: str = ""
+    values: tuple[tuple[str, int], ...] = ()
