@@ -25,9 +25,8 @@ def namespace(site: FunctionSite, functions: Mapping[str, Sequence[FunctionType]
         functions: The functions that are alive, by file.
     """
     here = functions.get(site.file, ())
-    own = [f for f in here if f.__code__.co_qualname == site.qualname and _starts(f) <= site.line]
-    if own:
-        function = max(own, key=_starts)
+    function = owner_of(site, functions)
+    if function is not None:
         return Namespace(
             {**function.__globals__, **_closure(function)},
             _bound(function.__code__),
@@ -36,6 +35,15 @@ def namespace(site: FunctionSite, functions: Mapping[str, Sequence[FunctionType]
     if here:  # made by one of these while it ran
         return Namespace(here[0].__globals__, whole=False)
     return NOWHERE
+
+
+def owner_of(
+    site: FunctionSite, functions: Mapping[str, Sequence[FunctionType]]
+) -> FunctionType | None:
+    """The living function at a place; None for one that is made anew at each call."""
+    here = functions.get(site.file, ())
+    own = [f for f in here if f.__code__.co_qualname == site.qualname and _starts(f) <= site.line]
+    return max(own, key=_starts, default=None)
 
 
 def _starts(function: FunctionType) -> int:

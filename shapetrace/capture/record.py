@@ -16,6 +16,7 @@ from torch import nn
 from shapetrace.capture.assemble import Tables, assemble, module_names
 from shapetrace.capture.blame import blame
 from shapetrace.capture.discover import Wanted, reachable
+from shapetrace.capture.enforcement import annotated_functions
 from shapetrace.capture.events import REPEAT
 from shapetrace.capture.judging import declare
 from shapetrace.capture.namespaces import by_file
@@ -23,6 +24,7 @@ from shapetrace.capture.recorder import Recorder
 from shapetrace.capture.repeats import signatures, write_out
 from shapetrace.capture.swap import Swap, swap
 from shapetrace.capture.taps import activate
+from shapetrace.check.enforcement import Signature
 from shapetrace.trace.records import (
     Failure,
     ParameterRecord,
@@ -59,6 +61,7 @@ class Recording:
         twins = signatures(model, self._numbers) if model is not None and repeats else {}
         self._recorder = Recorder(self._numbers, self._members, twins, operators=operators)
         self._swap = Swap()
+        self._called: set[int] = set()
         self._functions: dict[str, list[FunctionType]] = {}
         self._parameters = _parameters(model, self._recorder)
         self._before = len(self._recorder.storages.blocks)
@@ -122,6 +125,11 @@ class Recording:
             self._recorder = Recorder({})
         return self._trace
 
+    def signatures(self) -> tuple[Signature, ...]:
+        """The functions that ran with jaxtyping annotations, and whether they check them."""
+        self.trace  # noqa: B018 - to read a trace is to finish it
+        return annotated_functions(self._called, self._functions)
+
     def _submodules(self) -> dict[int, list[int]]:
         """By number of a repeated module: the numbers of the modules in it."""
         repeats = [event for event in self._recorder.events if event[0] == REPEAT]
@@ -142,6 +150,7 @@ class Recording:
             before=self._before,
             failed=self._failure is not None,
         )
+        self._called = {number for number in tables.functions if number >= 0}
         declare(tables, self._functions, judge=self._check)
         failure = self._failure
         if failure is not None:

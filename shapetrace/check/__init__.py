@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shapetrace.check.agreement import Probed, pins, whole_numbers
-from shapetrace.check.explain import explain, finding, reasons
+from shapetrace.check.classes import Classes
+from shapetrace.check.explain import explain, finding, reasons, worths
 from shapetrace.check.mismatch import Mismatch, MismatchKind, place_of
 from shapetrace.dims import Bindings, Dim, fit, parse_dims
 
@@ -27,6 +28,7 @@ def check(
     *,
     pinned: Collection[str] | None = None,
     probed: Mapping[int, tuple[Dim, ...]] | None = None,
+    owned: Mapping[str, Mapping[str, int]] | None = None,
 ) -> list[Mismatch]:
     """Every finding about the annotations of a run, in the order of the values.
 
@@ -35,19 +37,22 @@ def check(
         pinned: Names that mean one size in the whole run; None for the configuration's
             whole numbers, less the names of the input's axes.
         probed: What scaling probes found a tensor's axes to be, by its index.
+        owned: By path of a module, the whole numbers that it holds itself.
 
     Returns:
         The findings; one that shows in several calls of the same code is listed once,
         with how many calls show it.
     """
-    agreement = Probed(frozenset(whole_numbers(trace)) | {n for n, _ in trace.sizes}, probed or {})
-    run = pins(trace, pinned)
+    varying = frozenset(name for name, _ in trace.sizes)
+    agreement = Probed(frozenset(whole_numbers(trace)) - varying, probed or {})
+    run = pins(trace, pinned, owned)
+    classes = Classes(run.names, varying, owned or {}, probed or {})
     bound: dict[int, Bindings] = {}
     found: list[Mismatch] = []
     for index, record in enumerate(trace.tensors):
         if record.declared is None:
             continue
-        before = bound.get(record.scope, {})
+        before = {**bound.get(record.scope, {}), **worths(record)}
         if record.declared.problem:
             found += _unresolved(trace, index)
         elif record.holds is False:
@@ -58,6 +63,8 @@ def check(
             if record.holds:
                 found += run.check(trace, index, before, after)
                 found += agreement.check(trace, index)
+                found += classes.check(trace, index, before, after)
+    found += classes.finish(trace)
     return _folded(trace, found)
 
 

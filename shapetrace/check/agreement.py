@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 _PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97)
 
 
+VOCABULARY = frozenset({"d_model", "d_ff", "d_k", "d_v", "h_kv", "vocab_size"})
+"""Names that mean one size in a whole model, whoever builds its parts."""
+
+
 @dataclass
 class Pins:
     """The names that mean one size everywhere in a run, and who said which.
@@ -38,11 +43,13 @@ class Pins:
     Attributes:
         names: Those names.
         known: Their bindings so far; the configuration's come first.
+        owned: By path of a module, the whole numbers that it holds itself.
         reported: Findings made, by name, size and site: one is enough.
     """
 
     names: frozenset[str]
     known: dict[str, Binding] = field(default_factory=dict)
+    owned: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     reported: set[tuple[str, object, int]] = field(default_factory=set)
 
     def check(
@@ -51,7 +58,7 @@ class Pins:
         """Findings about the names that a value has just bound in its call."""
         record = trace.tensors[index]
         for name in after:
-            if name in before or name not in self.names:
+            if name in before or name not in self.names or self._is_own(trace, index, after[name]):
                 continue
             first = self.known.setdefault(name, after[name])
             key = (name, after[name].size, record.site)
@@ -62,20 +69,41 @@ class Pins:
             fix = "one name means one size in a whole run: correct the size, or give this axis a name of its own"
             yield finding(trace, index, "pinned", (line,), annotated=_dims(trace, index), fix=fix)
 
+    def _is_own(self, trace: Trace, index: int, binding: Binding) -> bool:
+        """Whether a module was itself built with that number under that name.
 
-def pins(trace: Trace, names: Collection[str] | None) -> Pins:
+        ``in_features`` of a part need not be the whole model's; ``d_model`` is.
+        """
+        if binding.name in VOCABULARY:
+            return False
+        own = self.owned.get(owner_path(trace, index), {})
+        return own.get(binding.name) == binding.size
+
+
+def pins(
+    trace: Trace,
+    names: Collection[str] | None,
+    owned: Mapping[str, Mapping[str, int]] | None = None,
+) -> Pins:
     """What is pinned before the first value.
 
     Args:
         trace: The run.
-        names: The names; None for the configuration's whole numbers, less the names of
-            the input's axes.
+        names: The names; None for the configuration's whole numbers and the vocabulary,
+            less the names of the input's axes.
+        owned: By path of a module, the whole numbers that it holds itself.
     """
     sizes = whole_numbers(trace)
     varying = {name for name, _ in trace.sizes}
-    chosen = frozenset(names) if names is not None else frozenset(sizes) - varying
+    chosen = frozenset(names) if names is not None else (frozenset(sizes) | VOCABULARY) - varying
     known = {name: Binding(name, sizes[name], CONFIGURATION) for name in chosen & set(sizes)}
-    return Pins(chosen, known)
+    return Pins(chosen, known, owned or {})
+
+
+def owner_path(trace: Trace, index: int) -> str:
+    """Path of the module whose code made a value."""
+    path = trace.scopes[trace.tensors[index].scope].path
+    return ".".join(part for part in path.split(".") if not part.endswith("()"))
 
 
 def whole_numbers(trace: Trace) -> dict[str, int]:
@@ -92,7 +120,7 @@ class Probed:
     """Declared names against what probes found the axes to be.
 
     Attributes:
-        universe: The names that probes move.
+        universe: The names that mean the same in the whole model: what it is built from.
         dims: Meanings by tensor, found by probes.
         meanings: For each call, what each name of its own turned out to be, and where.
     """
@@ -107,9 +135,9 @@ class Probed:
         if record.declared is None or len(record.declared.shapes) != 1 or index not in self.dims:
             return
         text = record.declared.shapes[0].dims
-        for number, axis, _ in align(parse_dims(text), record.shape) or ():
+        for number, axis, size in align(parse_dims(text), record.shape) or ():
             dim = self.dims[index][number] if number < len(self.dims[index]) else None
-            if dim is None or dim.evidence not in ("probe", "input"):
+            if dim is None or dim.evidence not in ("probe", "input") or size == 1:
                 continue
             line = self._objection(trace, index, axis, dim.name)
             if line:
@@ -123,19 +151,34 @@ class Probed:
         match axis:
             case Fixed():
                 return f"axis `{print_axis(axis)}` in {place} is no fixed number: it is `{found}`"
-            case Named(name) if name not in self.universe:
+            case Named(name, per_leaf=False) if name not in self.universe:
                 meaning, source = self.meanings.setdefault((record.scope, name), (found, index))
                 if same(meaning, found):
                     return ""
                 who = since(trace, Binding(name, 0, source), index)
                 return f"`{name}` is `{found}` in {place}, but `{meaning}` {who}: equal only by today's numbers"
-            case Named(name) | Symbolic(name) if set(names_in(name)) <= self.universe:
+            case Named(name, per_leaf=False) | Symbolic(name):
+                meaning = self._translated(name, record.scope)
+                if not meaning or same(meaning, found):
+                    return ""
                 return (
-                    ""
-                    if same(name, found)
-                    else f"axis `{name}` in {place} is really `{found}`: equal only by today's numbers"
+                    f"axis `{name}` in {place} is really `{found}`: equal only by today's numbers"
                 )
         return ""
+
+    def _translated(self, text: str, scope: int) -> str:
+        """An expression with a call's own names by what they mean; empty where one is unknown."""
+        words: dict[str, str] = {}
+        try:
+            names = names_in(text)
+        except ExpressionError:
+            return ""
+        for name in names:
+            known = name if name in self.universe else self.meanings.get((scope, name), ("", 0))[0]
+            if not known:
+                return ""
+            words[name] = known if known.isidentifier() else f"({known})"
+        return re.sub(r"[A-Za-z_]\w*", lambda word: words.get(word[0], word[0]), text)
 
 
 def same(left: str, right: str) -> bool:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 CONFIGURATION = -1
 """The source of a binding that no tensor made."""
+ARGUMENTS = -2
+"""The source of what a part in braces (``{self.d_k}``) is worth."""
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
@@ -131,10 +133,18 @@ def reasons(trace: Trace, index: int, shape: DeclaredShape, bindings: Bindings) 
     return [*found, *(_reason(trace, conflict) for conflict in conflicts)]
 
 
+def worths(record: TensorRecord) -> Bindings:
+    """What the parts in braces of a value's annotation are worth, as bindings."""
+    values = record.declared.values if record.declared else ()
+    return {text: Binding(text, size, ARGUMENTS) for text, size in values}
+
+
 def since(trace: Trace, binding: Binding, index: int) -> str:
     """Who bound a name, as the end of a sentence."""
     if binding.source == CONFIGURATION:
         return "in the configuration"
+    if binding.source == ARGUMENTS:
+        return "in the call's arguments"
     if binding.source == index:
         return "earlier in the same shape"
     return f"since {source_of(trace, trace.tensors[binding.source])}"
