@@ -243,7 +243,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
         self._visit_value(node)
-        if not self.in_function:
+        if not self.in_function or _holds_no_tensor(node.value):
             return node
         after: list[ast.stmt] = []
         for target in node.targets:
@@ -431,6 +431,18 @@ def _predeclared(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
     for node in _own_nodes(body):
         if isinstance(node, ast.AnnAssign) and node.value is None:
             yield ast.unparse(node.target), _text(node.annotation)
+
+
+def _holds_no_tensor(value: ast.expr) -> bool:
+    """Whether an expression is plainly a number, a shape or the like, and runs nothing."""
+    match value:
+        case ast.Constant() | ast.JoinedStr():
+            return True
+        case ast.Attribute(value=ast.Name(), attr=name):
+            return name in {"shape", "dtype", "device", "ndim", "training"}
+        case ast.Subscript(value=inner, slice=ast.Constant() | ast.UnaryOp(operand=ast.Constant())):
+            return _holds_no_tensor(inner)
+    return False
 
 
 def _may_run(value: ast.expr) -> bool:

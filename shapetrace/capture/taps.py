@@ -115,8 +115,15 @@ def see(binding: int, value: Any) -> Any:
 def see_all(bindings: tuple[int, ...], values: tuple[Any, ...]) -> None:
     """One statement has bound several names."""
     recorder = _active.recorder
-    if recorder is not None and recorder.thread == get_ident():
-        recorder.see_inside(zip(bindings, values, strict=True))
+    if recorder is None or recorder.thread != get_ident():
+        return
+    opaque = recorder.opaque
+    for value in values:
+        if type(value) not in opaque:
+            recorder.see_inside(zip(bindings, values, strict=True))
+            return
+    if recorder.replay is None:
+        recorder.append(_MARKED)
 
 
 def see_attribute(binding: int, owner: object, name: str) -> None:
