@@ -17,10 +17,21 @@ from shapetrace.trace.storage import save
 if TYPE_CHECKING:
     from os import PathLike
 
+    from shapetrace.api.check_block import checking
     from shapetrace.api.one_pass import forward
     from shapetrace.model import ModelConfig
 
-__all__ = ["Trace", "choose_config", "configs", "forward", "load", "record", "save", "trace"]
+__all__ = [
+    "Trace",
+    "checking",
+    "choose_config",
+    "configs",
+    "forward",
+    "load",
+    "record",
+    "save",
+    "trace",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -29,6 +40,10 @@ def __getattr__(name: str) -> object:
         from shapetrace.api.one_pass import forward  # noqa: PLC0415
 
         return forward
+    if name == "checking":
+        from shapetrace.api.check_block import checking  # noqa: PLC0415
+
+        return checking
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

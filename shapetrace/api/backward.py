@@ -45,7 +45,7 @@ def traced_backward(plan: Plan, model: Transformer, inputs: Inputs) -> Trace:
     )
     try:
         with recording:
-            (loss_of(model(**arguments), labels) / predicted).backward()
+            torch.autograd.backward(loss_of(model(**arguments), labels) / predicted)
             recording.mark_gradients()
     except torch.OutOfMemoryError as error:
         raise ShapetraceError(

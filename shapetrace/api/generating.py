@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shapetrace.api.choosing import choose_config, directory_of, name_of, plainly
@@ -11,11 +12,10 @@ from shapetrace.api.memory import ITEM_BYTES
 from shapetrace.api.one_pass import check_choice
 from shapetrace.errors import ShapetraceError
 from shapetrace.model import ModelConfig
-from shapetrace.report.generated import Generation
 from shapetrace.text import Tokenizer, check_ids, tokenizer_for
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from shapetrace.report.generated import Generation
 
 OnText = Callable[[int, str], None]
 

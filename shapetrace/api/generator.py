@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shapetrace.api.generating import OnText, Wish
 from shapetrace.api.memory import ITEM_BYTES, activation_bytes, check_fits
 from shapetrace.api.running import Plan, build_model, check_device
 from shapetrace.capture.discover import joined, reachable
@@ -20,6 +18,9 @@ from shapetrace.report.generated import Generation, Pass, Sample
 from shapetrace.trace.folds import steps_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from shapetrace.api.generating import OnText, Wish
     from shapetrace.model.transformer import Transformer
     from shapetrace.trace.records import OpRecord, Trace
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,16 @@ from shapetrace.api.training import Trained, _Log
 from shapetrace.capture.training import TrainingRecording
 from shapetrace.errors import ShapetraceError
 from shapetrace.model import ModelConfig
-from shapetrace.model.training import Trainer, TrainingSettings
+from shapetrace.model.training import Data, Trainer, TrainingSettings
 from shapetrace.model.training import train as take_steps
 from shapetrace.model.training.checkpoint import check_place, load_state, save_checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from torch.optim import Optimizer
 
-    from shapetrace.model.training import Batch, Data, Progress
+    from shapetrace.model.training import Batch, Progress
     from shapetrace.trace.records import Trace
 
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from shapetrace.api.choosing import choose_config, directory_of, name_of, plainly
 from shapetrace.errors import ShapetraceError
+from shapetrace.model import ModelConfig
 from shapetrace.text import check_ids, tokenizer_for
+from shapetrace.trace.records import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from shapetrace.model import ModelConfig
     from shapetrace.model.training import Data, Progress, TrainingSettings
     from shapetrace.text import Tokenizer
-    from shapetrace.trace.records import Trace
 
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from shapetrace.trace.records import Fold, OpRecord, Scope, StorageRecord, TensorRecord, Trace
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from shapetrace.trace.records import Shape
 
+Value: TypeAlias = "int | float | bool | str | Shape"
 _R = TypeVar("_R", TensorRecord, OpRecord)
 
 
@@ -134,13 +135,11 @@ class _Expansion:
         first = _between(clocks, self.start, self.middle)
         last = _between(clocks, self.middle, self.end)
         pairs = list(zip(table[_slice(first)], table[_slice(last)], strict=True))
-        between = [
-            self._moved(sized(a, c, k, self.times + 1), k)
-            for k in range(1, self.times + 2)
-            for a, c in pairs
-        ]
-        after = [self._moved_after(record) for record in table[last.stop :]]
-        return (*table[: first.stop], *between, *after)
+        rows = list(table[: first.stop])
+        for k in range(1, self.times + 2):
+            rows += [self._moved(sized(a, c, k, self.times + 1), k) for a, c in pairs]
+        rows += [self._moved_after(record) for record in table[last.stop :]]
+        return tuple(rows)
 
     def _moved(self, record: _R, k: int) -> _R:
         if isinstance(record, OpRecord):
@@ -245,9 +244,7 @@ def _sized_op(a: OpRecord, c: OpRecord, k: int, parts: int) -> OpRecord:
     )
 
 
-def _value(
-    old: int | float | bool | str | Shape, new: int | float | bool | str | Shape, k: int, parts: int
-) -> int | float | bool | str | Shape:
+def _value(old: Value, new: Value, k: int, parts: int) -> Value:
     if isinstance(old, tuple) and isinstance(new, tuple):
         return _shape(old, new, k, parts)
     if type(old) is int and type(new) is int:

@@ -43,7 +43,7 @@ def save_checkpoint(
     Raises:
         ModelError: The directory is there and no checkpoint, or cannot be written.
     """
-    target = Path(os.path.abspath(path))
+    target = Path(path).resolve()
     check_place(target)
     new, old = _beside(target, "new"), _beside(target, "old")
     try:

@@ -98,7 +98,8 @@ class _Pace:
 def _interruptible() -> Iterator[threading.Event]:
     """Let Ctrl-C end the step first; a second one ends everything at once."""
     event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as nohup wants it
         yield event
         return
 

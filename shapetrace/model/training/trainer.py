@@ -69,7 +69,7 @@ class Trainer:
         with self._precision(batch.token_ids.device.type):
             loss: Float[Tensor, ""] = loss_of(logits_of(self.model, batch), batch.labels)
         loss = loss / predicted
-        loss.backward()
+        torch.autograd.backward(loss)
         return float(loss.detach())
 
     def update(self) -> None:

@@ -1,0 +1,185 @@
+"""`shapetrace generate` from start to end."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+STORY = "Once upon a time"
+
+
+def test_text_then_table(command, stories):
+    code, out, err = command(
+        "generate", "--config", stories, "--prompt", STORY, "--max-new-tokens", 32
+    )
+    assert code == 0, err
+    assert out.startswith(f"{STORY}, there was a little girl named Lily. She loved to play")
+    assert "\x1b" not in out
+    assert "prefill: n = 5, m = 5" in out
+    assert "decode x31: n = 1, m = 6 ... 36" in out
+    rows = [line.split() for line in out.splitlines()]
+    assert any(row[:5] == ["q", "B", "h", "n", "d_k"] for row in rows)
+    assert any(row[:5] == ["k", "B", "h_kv", "m", "d_k"] for row in rows)
+    assert any(row[:9] == ["scores", "B", "h", "n", "m", "1", "8", "1", "6...36"] for row in rows)
+    assert "saved by the cache" in out
+    assert "tokens per second" in out
+
+
+def test_json_has_samples_steps_and_totals(command, stories):
+    code, out, _ = command(
+        "generate", "--config", stories, "--prompt", STORY, "--prompt", "The cat", "--format", "json",
+        "--max-new-tokens", 20,
+    )  # fmt: skip
+    found = json.loads(out)
+    assert code == 0
+    assert [sample["prompt"] for sample in found["samples"]] == [STORY, "The cat"]
+    assert found["samples"][0]["text"].startswith(", there was a little girl named Lily.")
+    assert all(len(sample["token_ids"]) == 20 for sample in found["samples"])
+    config, steps = found["config"], found["steps"]
+    assert [step["n"] for step in steps] == [5] + [1] * 19
+    assert [step["m"] for step in steps] == list(range(5, 25))
+    for step in steps:
+        wanted = 2 * config["layers"] * 2 * config["h_kv"] * step["m"] * config["d_k"] * 4
+        assert step["kv_cache_bytes"] == wanted
+    for step in steps[1:]:
+        assert step["flops"] == decode_flops(config, 2, step["m"])
+    totals = found["totals"]
+    assert totals["flops"] == sum(step["flops"] for step in steps)
+    assert totals["kv_cache_bytes"] == steps[-1]["kv_cache_bytes"]
+    assert totals["flops_without_cache"] > totals["flops"]
+    assert totals["flops_saved"] == totals["flops_without_cache"] - totals["flops"]
+
+
+def decode_flops(c, B, m):
+    """The closed form for one new token: matrices, scores and values, gated feed-forward, head."""
+    matrices = c["d_model"] * c["d_k"] * (2 * c["h"] + 2 * c["h_kv"])
+    attention = 2 * B * matrices + 4 * B * c["h"] * m * c["d_k"]
+    feedforward = 2 * B * 3 * c["d_model"] * c["d_ff"]
+    return c["layers"] * (attention + feedforward) + 2 * B * c["d_model"] * c["vocab_size"]
+
+
+def test_without_the_cache_the_same_text_for_more_work(command, stories):
+    results = {}
+    for option in ("--cache", "--no-cache"):
+        code, out, _ = command(
+            "generate", "--config", stories, "--prompt", STORY, option, "--format", "json",
+            "--max-new-tokens", 8,
+        )  # fmt: skip
+        assert code == 0
+        results[option] = json.loads(out)
+    with_, without = results["--cache"], results["--no-cache"]
+    assert with_["samples"] == without["samples"]
+    assert without["totals"]["flops"] == with_["totals"]["flops_without_cache"]
+    assert without["totals"]["kv_cache_bytes"] == 0
+
+
+def test_same_seed_same_text(command):
+    def text(seed):
+        code, out, _ = command(
+            "generate", "--config", "tiny-decoder", "--prompt", "ab", "--temperature", "0.9",
+            "--seed", seed, "--format", "json", "--no-trace", "--samples", 2,
+        )  # fmt: skip
+        assert code == 0
+        return json.loads(out)["samples"]
+
+    assert text(3) == text(3)
+    assert text(3) != text(4)
+    assert text(3)[0] != text(3)[1]
+
+
+def test_text_only_is_nothing_but_text(command, stories):
+    code, out, _ = command(
+        "generate", "--config", stories, "--prompt", STORY, "--text-only", "--max-new-tokens", 6
+    )
+    assert code == 0
+    assert out == f"{STORY}, there was a little g\n"
+
+
+def test_a_stop_token_ends_the_text(command, stories):
+    code, out, _ = command(
+        "generate", "--config", stories, "--prompt", STORY, "--text-only", "--stop", ".",
+        "--max-new-tokens", 60,
+    )  # fmt: skip
+    assert code == 0
+    assert out == f"{STORY}, there was a little girl named Lily.\n"
+
+
+def test_an_encoder_decoder_writes(command):
+    code, out, err = command(
+        "generate", "--config", "tiny-encoder-decoder", "--prompt", "dog", "--max-new-tokens", 5,
+        "--format", "json",
+    )  # fmt: skip
+    assert code == 0, err
+    steps = json.loads(out)["steps"]
+    assert [(step["kind"], step["n"], step["m"]) for step in steps[:3]] == [
+        ("encode", 3, 3),
+        ("prefill", 1, 1),
+        ("decode", 1, 2),
+    ]
+
+
+def test_the_shipped_model_speaks(command):
+    model = Path(__file__).parents[2] / "examples/scripture/model"
+    code, out, _ = command(
+        "generate", "--config", model, "--prompt", "And the king said unto", "--text-only",
+        "--max-new-tokens", 40,
+    )  # fmt: skip
+    assert code == 0
+    words = out.lower().replace(",", " ").replace(".", " ").split()
+    known = set(
+        (model.parent / "text.txt").read_text().lower().replace(",", " ").replace(".", " ").split()
+    )
+    assert sum(word in known for word in words) > 0.8 * len(words) > 10
+
+
+def test_a_saved_trace_is_shown_whole(command, tmp_path):
+    path = tmp_path / "t.trace"
+    code, _, err = command(
+        "generate", "--config", "tiny-decoder", "--prompt", "ab", "--max-new-tokens", 9,
+        "--save", path,
+    )  # fmt: skip
+    assert code == 0, err
+    code, out, err = command("report", path, "--format", "json")
+    assert code == 0, err
+    rows = json.loads(out)["rows"]
+    scores = [row["shape"] for row in rows if row["name"] == "scores" and row["shape"][2] == 1]
+    assert {shape[3] for shape in scores} == set(range(3, 11))
+
+
+REFUSED = (
+    (("--temperature", "0"), "temperature is 0; it must be above 0"),
+    (("--temperature", "nan"), "temperature is nan"),
+    (("--top-p", "0"), "top-p is 0"),
+    (("--top-p", "1.5"), "top-p is 1.5"),
+    (("--top-k", "0"), "top-k is 0"),
+    (("--greedy", "--top-k", "5"), "--greedy takes the likeliest token"),
+    (("--prompt", ""), "prompt is empty"),
+    (("--max-new-tokens", "0"), "at least 1 new token"),
+    (("--max-new-tokens", "600"), "and the model has 512 (`max_positions`)"),
+    (("--prompt", "x" * 513), "the prompt has 513 tokens, and the model 512 positions"),
+    (("--stop", "<nonsense>"), "--stop '<nonsense>' is no token of byte-level"),
+    (("--stop", ""), "--stop '' is no token"),
+    (("--config", "tiny-encoder"), "tiny-encoder is an encoder, which reads and does not write"),
+    (("--save", "/nonexistent/t"), "cannot write /nonexistent/t"),
+)
+
+
+@pytest.mark.parametrize(("more", "words"), REFUSED, ids=lambda value: str(value)[:40])
+def test_bad_input_is_one_line(command, more, words):
+    code, out, err = command("generate", "--config", "tiny-decoder", "--prompt", "ab", *more)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert words in err
+
+
+def test_no_torch_for_help(python):
+    code = (
+        "import sys\nfrom shapetrace.cli import main\n"
+        "for name in ('generate', 'train', 'attention'):\n"
+        "    try:\n        main([name, '--help'])\n    except SystemExit as end:\n"
+        "        assert not end.code\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([python, "-c", code], check=True, stdout=subprocess.DEVNULL)
