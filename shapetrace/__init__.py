@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shapetrace.errors import ShapetraceError
 
 if TYPE_CHECKING:
-    from shapetrace.api import choose_config, configs, forward, load, record, save, trace
+    from shapetrace.api import checking, choose_config, configs, forward, load, record, save, trace
     from shapetrace.trace.records import Trace
 
 __version__ = "0.1.0"
@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ShapetraceError",
     "Trace",
+    "checking",
     "choose_config",
     "configs",
     "forward",

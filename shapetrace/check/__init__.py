@@ -44,7 +44,8 @@ def check(
         with how many calls show it.
     """
     varying = frozenset(name for name, _ in trace.sizes)
-    agreement = Probed(frozenset(whole_numbers(trace)) - varying, probed or {})
+    built = {name: size for name, size in whole_numbers(trace).items() if name not in varying}
+    agreement = Probed(built, probed or {})
     run = pins(trace, pinned, owned)
     classes = Classes(run.names, varying, owned or {}, probed or {})
     bound: dict[int, Bindings] = {}

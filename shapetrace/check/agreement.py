@@ -120,12 +120,13 @@ class Probed:
     """Declared names against what probes found the axes to be.
 
     Attributes:
-        universe: The names that mean the same in the whole model: what it is built from.
+        universe: The sizes that the model is built from, by the names that mean the same in
+            all of it.
         dims: Meanings by tensor, found by probes.
         meanings: For each call, what each name of its own turned out to be, and where.
     """
 
-    universe: frozenset[str]
+    universe: Mapping[str, int]
     dims: Mapping[int, tuple[Dim, ...]]
     meanings: dict[tuple[int, str], tuple[str, int]] = field(default_factory=dict)
 
@@ -139,6 +140,8 @@ class Probed:
             dim = self.dims[index][number] if number < len(self.dims[index]) else None
             if dim is None or dim.evidence not in ("probe", "input") or size == 1:
                 continue
+            if isinstance(axis, Named) and self.universe.get(axis.name, size) != size:
+                continue  # not even today: the pinned name tells
             line = self._objection(trace, index, axis, dim.name)
             if line:
                 fix = f"write `{dim.name}`, or give the axis a name of its own"

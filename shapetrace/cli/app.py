@@ -8,13 +8,14 @@ import typer
 
 from shapetrace.cli.annotate import annotate
 from shapetrace.cli.attention import attention
+from shapetrace.cli.check import check
 from shapetrace.cli.configs import configs
 from shapetrace.cli.forward import forward
 from shapetrace.cli.generate import generate
 from shapetrace.cli.interrupt import CTRL_C
 from shapetrace.cli.report import report
-from shapetrace.cli.train import train
 from shapetrace.cli.trace import trace
+from shapetrace.cli.train import train
 from shapetrace.errors import ShapetraceError
 
 _USAGE_ERROR = typer.BadParameter.__bases__[0]
@@ -31,6 +32,7 @@ app.command()(forward)
 app.command()(trace)
 app.command()(report)
 app.command()(annotate)
+app.command()(check)
 app.command()(configs)
 app.command()(generate)
 app.command()(attention)
