@@ -90,7 +90,7 @@ def swap(wanted: Wanted) -> Swap:
 
 def _put_in(wanted: Wanted, result: Swap) -> None:
     sources = {file: _noted(file, lines, result.notes) for file, lines in wanted.items()}
-    for function in _live_functions(sources):
+    for function in _live_functions(sources) if sources else ():
         code = function.__code__
         source = sources[code.co_filename]
         new = _replacement(code, source, result) if source is not None else None

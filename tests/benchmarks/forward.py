@@ -115,7 +115,7 @@ def medians(passes: dict[str, Pass], rounds: int) -> dict[str, float]:
                 print(f"  {name} fails on this model: {type(error).__name__}: {error}")
                 del working[name]
                 continue
-            if round_ >= 2:  # noqa: PLR2004 - two rounds to warm up
+            if round_ >= 2:
                 seconds[name].append(taken)
     return {name: statistics.median(seconds[name]) for name in working}
 
@@ -154,7 +154,9 @@ def compare(name: str, rounds: int) -> None:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--only", choices=sorted(SIZES))
     options = parser.parse_args()

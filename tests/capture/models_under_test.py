@@ -178,7 +178,7 @@ class Closures(nn.Module):
 
         def double(t):
             u = t * scale
-            return u
+            return u.clone()
 
         steps = [lambda t: t + 1, functools.partial(torch.mul, other=3)]
         for step in steps:
@@ -187,7 +187,7 @@ class Closures(nn.Module):
         first, *rest = (double(x), x, x)
         if (best := first.max(dim=-1)).values.numel():
             x = best.values
-        return x, [t.sum() for t in rest], {k: v for k, v in enumerate(rest)}
+        return x, [t.sum() for t in rest], {k: v + 0 for k, v in enumerate(rest)}
 
 
 class Generators(nn.Module):
@@ -196,7 +196,7 @@ class Generators(nn.Module):
             yield piece * 2
 
     def forward(self, x):
-        return torch.stack([piece for piece in self.pieces(x)], dim=1)
+        return torch.stack([piece + 1 for piece in self.pieces(x)], dim=1)
 
 
 class Tries(nn.Module):

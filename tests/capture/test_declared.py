@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
@@ -93,20 +94,8 @@ def test_declared_names_are_what_the_probes_find(kind, variant):
     with torch.no_grad(), record(model, wanted=wanted) as recording:
         model(**given(config, masked=False))
     bare = recording.trace
-    stripped = bare.__class__(
-        **{
-            **{name: getattr(bare, name) for name in bare.__dataclass_fields__},
-            "tensors": tuple(
-                r.__class__(
-                    **{
-                        **{name: getattr(r, name) for name in r.__dataclass_fields__},
-                        "declared": None,
-                    }
-                )
-                for r in bare.tensors
-            ),
-        }
-    )
+    undeclared = tuple(replace(record_, declared=None) for record_ in bare.tensors)
+    stripped = replace(bare, tensors=undeclared)
     compared = 0
     for record_, probed in zip(bare.tensors, named(stripped, probing).tensors, strict=True):
         stated = declared_dims(record_)
