@@ -10,6 +10,7 @@ from torch import nn
 
 from shapetrace.capture.discover import Wanted
 from shapetrace.capture.record import record
+from shapetrace.capture.sizes import labels
 from shapetrace.capture.subject import Arguments, Subject
 from shapetrace.capture.weightless import Weightless, fake, meta
 from shapetrace.trace.naming import Probing
@@ -32,12 +33,12 @@ def elsewhere(
     Yields:
         The name, its other size, and what was recorded; nothing for a size that fails.
     """
-    for name in subject.integers:
-        if name in probing.moved and name not in subject.dims:
-            size = probing.moved[name][0].sizes[name]
+    for name, label in labels([*subject.integers], [*subject.dims]).items():
+        if label in probing.moved and name not in subject.dims:
+            size = probing.moved[label][0].sizes[label]
             trace = _traced(subject, {**subject.integers, name: size}, wanted, run)
             if trace is not None:
-                yield name, size, trace
+                yield label, size, trace
 
 
 def _traced(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,6 +11,7 @@ from torch import nn
 
 from shapetrace.capture.inputs import CallInputs
 from shapetrace.capture.subject import Arguments, Subject
+from shapetrace.capture.weightless import makes_real_tensors
 
 Axes = dict[int, tuple[str, ...]]
 """By identity of an input tensor, the name of each axis; empty where it has none."""
@@ -47,8 +48,10 @@ def weightless_copy(model: nn.Module) -> nn.Module:
     """A copy whose parameters and buffers are empty tensors on the current device.
 
     Only weights are replaced: everything else is copied, so that running the copy changes
-    nothing of the model.
+    nothing of the model. Where tensors hold values, its weights do too.
     """
+    if makes_real_tensors():
+        return copy.deepcopy(model)
     memo: dict[int, Any] = {}
     for parameter in model.parameters():
         empty = torch.empty(parameter.shape, dtype=parameter.dtype)
@@ -101,13 +104,30 @@ def _guess(tensor: torch.Tensor, sizes: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def resized(value: Any, axes: Axes, sizes: Mapping[str, int]) -> Any:
-    """Zeros in place of every tensor, its named axes at other sizes; containers are kept."""
+    """Every tensor with its named axes at other sizes; containers are kept.
+
+    Without values the tensors are zeros, with values the given ones over again, so that
+    they stay such as the model takes.
+    """
     if isinstance(value, torch.Tensor):
         names = axes.get(id(value), ("",) * value.dim())
         shape = [sizes.get(n, s) if n else s for n, s in zip(names, value.shape, strict=True)]
-        return torch.zeros(shape, dtype=value.dtype)
+        return _repeated(value, shape) if makes_real_tensors() else _zeros(value, shape)
     if type(value) is dict:
         return {key: resized(item, axes, sizes) for key, item in value.items()}
     if type(value) in (list, tuple):
         return type(value)(resized(item, axes, sizes) for item in value)
     return value
+
+
+def _zeros(tensor: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    return torch.zeros(shape, dtype=tensor.dtype)
+
+
+def _repeated(tensor: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    found = tensor.detach()
+    for axis, size in enumerate(shape):
+        if size != tensor.shape[axis]:
+            over_again = torch.arange(size, device=tensor.device) % tensor.shape[axis]
+            found = found.index_select(axis, over_again)
+    return found.clone()

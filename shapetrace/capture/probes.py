@@ -8,26 +8,36 @@ went the other way, still tells about all that it has in common with the first.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 from torch import nn
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from shapetrace.capture.assemble import assemble, module_names
 from shapetrace.capture.discover import Wanted, entered, joined, own_files
 from shapetrace.capture.recorder import Recorder
+from shapetrace.capture.settling import unsettled
+from shapetrace.capture.sizes import (
+    Group,
+    deciding_sizes,
+    labels,
+    other_sizes,
+    seems_shapeless,
+    tied_groups,
+)
 from shapetrace.capture.subject import Subject
 from shapetrace.capture.swap import swap
 from shapetrace.capture.taps import activate
+from shapetrace.capture.weightless import (
+    Weightless,
+    fake,
+    is_small,
+    meta,
+    real,
+    same_random_state,
+)
 from shapetrace.trace.naming import Observation, Probing, keyed
 from shapetrace.trace.records import Shape
-
-Weightless = Callable[[], contextlib.AbstractContextManager[Any]]
-
-_CLUES_OF_NO_SHAPE = ("_id", "token", "layers", "layer_", "n_layer", "depth", "seed", "version")
-"""Integers whose names hold these seldom size a tensor: they are probed together first."""
 
 
 def probe(
@@ -35,26 +45,18 @@ def probe(
 ) -> tuple[Probing, Wanted]:
     """Run a subject weightless at its own sizes, then with each size changed.
 
+    Where no weightless run succeeds (the model looks at values), small real runs are made.
+
     Args:
         subject: What to run.
         report: Called with the name of each size before it is probed.
 
     Returns:
-        What was seen (`base` is None when no weightless run succeeded), and the functions
-        that the run enters, for the recording of the real one.
+        What was seen (`base` is None when no run succeeded), and the functions that the run
+        enters, for the recording of the real one.
     """
     prober = _Prober(subject, report)
     return prober.probe(), prober.wanted
-
-
-def fake() -> contextlib.AbstractContextManager[Any]:
-    """Tensors without memory that keep their device, so the same kernels are chosen."""
-    return FakeTensorMode(allow_non_fake_inputs=True)
-
-
-def meta() -> contextlib.AbstractContextManager[Any]:
-    """Tensors on the meta device."""
-    return torch.device("meta")
 
 
 class _Prober:
@@ -64,91 +66,154 @@ class _Prober:
         self.recorder = Recorder({}, operators=False)
         self.result = Probing(None, inputs=dict(subject.guessed))
         self.wanted: Wanted = {}
+        self.weightless: Weightless = meta
         self._watched: Wanted = {}
-        self.sizes = {**subject.integers, **subject.dims}
+        self.sizes = {**subject.integers, **subject.dims, **subject.loose}
+        self._groups: dict[str, Group] = {}
+        self.labels = labels([*subject.integers], [*subject.dims])
 
     def probe(self) -> Probing:
-        weightless = self._entered()
-        if weightless is None:
+        if not self._enters():
             return self.result
         swapped = swap(self.wanted)
         try:
-            self.result.base = self._observe(weightless, {})
+            self.result.base = self._observe({})
             if self.result.base is not None:
-                self._probe_names(weightless)
+                self._probe_names()
         finally:
             swapped.undo()
         return self.result
 
-    def _entered(self) -> Weightless | None:
-        """The first way to run weightless that works, and the functions that the run enters."""
+    def _enters(self) -> bool:
+        """Find the first way to run that works, and the functions that the run enters."""
         problems = []
-        for weightless in (meta, fake):
+        for weightless in (meta, fake, real):
+            self.weightless = weightless
             try:
-                model = self._run(weightless, {}, watch=entered)
+                if weightless is real and not self._may_be_real():
+                    continue
+                model = self._run({}, watch=entered)
             except Exception as error:  # noqa: BLE001 - any failure of the model rules this way out
                 line = str(error).partition("\n")[0]
                 problems.append(f"{weightless.__name__}: {type(error).__name__}: {line}")
             else:
                 self.wanted = joined(self._watched, own_files(model))
-                return weightless
+                if weightless is real:
+                    self.result.notes.append(f"names come from real runs ({'; '.join(problems)})")
+                return True
         self.result.notes.append("dimensions were not probed (" + "; ".join(problems) + ")")
-        return None
+        return False
 
-    def _probe_names(self, weightless: Weightless) -> None:
+    def _may_be_real(self) -> bool:
+        return is_small(lambda: self.subject.build(self.subject.integers))
+
+    def _probe_names(self) -> None:
         names = [*self.subject.dims, *(self.subject.integers if self.subject.rebuilt else ())]
-        quiet = [name for name in names if _seems_shapeless(name)]
-        if len(quiet) > 1 and self._moves_nothing(weightless, quiet):
+        quiet = [name for name in names if seems_shapeless(name)]
+        if len(quiet) > 1 and self._moves_nothing(quiet):
             self.result.irrelevant.update(quiet)
-        for name in names:
-            if name not in self.result.irrelevant and self.sizes[name]:  # no factor moves a 0
-                self._probe_name(weightless, name)
-        self._probe_jointly(weightless)
+        loud = [n for n in dict.fromkeys(names) if n not in self.result.irrelevant]
+        # No factor moves a 0.
+        stuck = [name for name in loud if self.sizes[name] and not self._probe_group((name,))]
+        for name in self._untied(stuck):
+            note = f"`{self._label(name)}` could not be probed: no other size of it runs"
+            self.result.notes.append(note)
+        self._settle()
+        self._probe_jointly()
 
-    def _probe_jointly(self, weightless: Weightless) -> None:
+    def _untied(self, stuck: Sequence[str]) -> list[str]:
+        """Probe together what does not run alone; what is left."""
+        left = list(stuck)
+        for group in tied_groups(stuck, [*self.subject.loose], self.sizes, [*self.subject.dims]):
+            free = {*left, *self.subject.loose}
+            if free.issuperset(group) and self._probe_group(group):
+                left = [name for name in left if name not in group]
+        return left
+
+    def _settle(self) -> None:
+        """Measure at one more size what several expressions still fit."""
+        for label in unsettled(self.result):
+            group = self._groups[label]
+            seen = self.result.moved[label]
+            known = {run.sizes[label] for run in seen}
+            for size in deciding_sizes(self.sizes[group[0]]):
+                if size not in known and (observation := self._at(group, size)) is not None:
+                    seen.append(observation)
+                    break
+
+    def _probe_jointly(self) -> None:
         """One run with every size that matters changed: what the names must foretell."""
-        firsts = {name: seen[0].sizes[name] for name, seen in self.result.moved.items()}
-        if len(firsts) > 1:
-            self.result.joint = self._observe(weightless, firsts)
+        changes: dict[str, int] = {}
+        for label, seen in self.result.moved.items():
+            group = self._groups[label]
+            changes.update(self._scaled(group, seen[0].sizes[label]) or {})
+        if len(self.result.moved) > 1:
+            self.result.joint = self._observe(changes)
 
-    def _moves_nothing(self, weightless: Weightless, names: list[str]) -> bool:
-        seen = self._observe(weightless, {name: 2 * self.sizes[name] for name in names})
+    def _moves_nothing(self, names: Sequence[str]) -> bool:
+        seen = self._observe({name: 2 * self.sizes[name] for name in names})
         return seen is not None and not self._differs(seen)
 
-    def _probe_name(self, weightless: Weightless, name: str) -> None:
+    def _probe_group(self, group: Group) -> bool:
         """Double it; where that fails or takes another way, treble it, and so on.
 
         A size that moved something, but not as a power of the factor, is probed at more
         points; so is one at which part of the first run's records did not appear.
+
+        Args:
+            group: A name, or several that are changed by one factor.
+
+        Returns:
+            Whether any other size runs.
         """
-        self.report(name)
+        name = group[0]
+        label = self._label(name)
+        self.report(label)
         seen: list[Observation] = []
-        for size in _other_sizes(self.sizes[name]):
-            observation = self._observe(weightless, {name: size})
+        sizes = other_sizes(self.sizes[name])
+        for size in sizes if len(group) == 1 else sizes[:2]:
+            observation = self._at(group, size)
             if observation is None:
                 continue
             whole = self._missing(observation) == 0
             if whole and not seen and not self._differs(observation):
                 self.result.irrelevant.add(name)
-                return
+                return True
             seen.append(observation)
-            if whole and len(seen) >= (3 if self._is_odd(name, seen) else 1):
+            if whole and len(seen) >= (3 if self._is_odd(label, seen) else 1):
                 break
         if seen:
-            self.result.moved[name] = seen
-        else:
-            self.result.notes.append(f"`{name}` could not be probed: no other size of it runs")
+            self.result.moved[label] = seen
+            self._groups[label] = group
+            if len(group) > 1:
+                named = tuple(self._label(other) for other in group if other in self.labels)
+                self.result.tied[label] = named
+        return bool(seen)
+
+    def _at(self, group: Group, size: int) -> Observation | None:
+        """A run with the first of a group at a size, and the others by the same factor."""
+        changes = self._scaled(group, size)
+        return self._observe(changes) if changes is not None else None
+
+    def _scaled(self, group: Group, size: int) -> dict[str, int] | None:
+        first = self.sizes[group[0]]
+        if any(self.sizes[name] * size % first for name in group):
+            return None
+        return {name: self.sizes[name] * size // first for name in group}
+
+    def _label(self, name: str) -> str:
+        return self.labels.get(name, name)
 
     def _missing(self, seen: Observation) -> int:
         """How many of the first run's records a run did not have."""
         assert self.result.base is not None  # noqa: S101 - names are probed after the base
         return sum(key not in seen.shapes for key in self.result.base.shapes)
 
-    def _is_odd(self, name: str, seen: list[Observation]) -> bool:
+    def _is_odd(self, label: str, seen: list[Observation]) -> bool:
         """Whether some size moved, but not as a power of the factor."""
         base = self.result.base
         assert base is not None  # noqa: S101 - names are probed after the base
-        factor = seen[0].sizes[name] / self.sizes[name]
+        factor = seen[0].sizes[label] / base.sizes[label]
         powers = {factor**exponent for exponent in range(-3, 5)}
         pairs = _pairs(base, seen[0])
         return any(
@@ -159,15 +224,16 @@ class _Prober:
         assert self.result.base is not None  # noqa: S101 - names are probed after the base
         return any(old != new for old, new in _pairs(self.result.base, seen))
 
-    def _observe(self, weightless: Weightless, changes: Mapping[str, int]) -> Observation | None:
+    def _observe(self, changes: Mapping[str, int]) -> Observation | None:
         try:
-            model = self._run(weightless, changes)
+            model = self._run(changes)
         except Exception:  # noqa: BLE001 - a size that the model refuses is no evidence
             return None
         names, _ = module_names(model)
         tables = assemble(self.recorder.events, self.recorder.storages.blocks, names, "")
+        sizes = {**self.sizes, **changes}
         return Observation(
-            {**self.sizes, **changes},
+            {self._label(name): size for name, size in sizes.items()},
             {
                 key: record.shape
                 for key, record in keyed(tables.scopes, tables.sites, tables.tensors)
@@ -178,7 +244,6 @@ class _Prober:
 
     def _run(
         self,
-        weightless: Weightless,
         changes: Mapping[str, int],
         watch: Callable[[], contextlib.AbstractContextManager[Wanted]] | None = None,
     ) -> nn.Module:
@@ -186,8 +251,9 @@ class _Prober:
         subject = self.subject
         changes = {**_tied(subject, changes), **changes}
         integers = {name: changes.get(name, size) for name, size in subject.integers.items()}
-        dims = {name: changes.get(name, size) for name, size in subject.dims.items()}
-        with weightless(), _same_random_state(), torch.no_grad():
+        axes = {**subject.dims, **subject.loose}
+        dims = {name: changes.get(name, size) for name, size in axes.items()}
+        with self.weightless(), same_random_state(), torch.no_grad():
             model = subject.build(integers)
             given = subject.arguments(dims, integers)
             if watch is not None:
@@ -210,15 +276,6 @@ def _tied(subject: Subject, changes: Mapping[str, int]) -> dict[str, int]:
         for other in subject.tied.get(name, ()):
             tied[other] = subject.integers[other] * size // subject.integers[name]
     return tied
-
-
-def _other_sizes(size: int) -> tuple[int, ...]:
-    """Sizes to try: doubled first, then others for what doubling can't do or can't tell."""
-    return (2 * size, 3 * size, size + 1, 4 * size, max(size // 2, 1)) if size > 0 else (1, 2, 3)
-
-
-def _seems_shapeless(name: str) -> bool:
-    return any(clue in name.lower() for clue in _CLUES_OF_NO_SHAPE)
 
 
 def _pairs(base: Observation, seen: Observation) -> Iterator[tuple[Shape, Shape]]:
@@ -249,13 +306,3 @@ def _attributes(model: nn.Module) -> dict[str, dict[str, int]]:
         for path, module in model.named_modules()
         if not type(module).__module__.startswith("torch.nn")
     }
-
-
-@contextlib.contextmanager
-def _same_random_state() -> Iterator[None]:
-    """Leave the random generators as they were."""
-    state = torch.get_rng_state()
-    try:
-        yield
-    finally:
-        torch.set_rng_state(state)

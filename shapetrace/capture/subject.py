@@ -26,6 +26,8 @@ class Subject:
         rebuilt: Whether `build` honours other integers; if not, only the inputs are scaled.
         tied: Of integers that must keep a ratio (a head count and the groups that divide
             it), which others are scaled along with each.
+        loose: Sizes of the inputs' axes that have no name, by their places; `arguments`
+            honours other sizes for them too.
     """
 
     integers: Mapping[str, int]
@@ -35,4 +37,5 @@ class Subject:
     run: Callable[[nn.Module, Arguments], Any] = lambda model, given: model(*given[0], **given[1])
     rebuilt: bool = True
     guessed: Mapping[str, bool] = field(default_factory=dict)
+    loose: Mapping[str, int] = field(default_factory=dict)
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

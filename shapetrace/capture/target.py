@@ -16,6 +16,7 @@ from shapetrace.capture.instances import name_axes, resized, weightless_copy
 from shapetrace.capture.loading import load_object
 from shapetrace.capture.recipes import Configured, Ready, Recipe, call, configured, integers
 from shapetrace.capture.subject import Arguments, Subject
+from shapetrace.capture.weightless import makes_real_tensors
 from shapetrace.errors import ShapetraceError
 
 Value = int | float | bool | str | None
@@ -94,12 +95,19 @@ class Target:
             if specs is None:
                 given: Arguments = resized((inputs.args, inputs.kwargs), axes, dims)
                 return given
-            made = from_specs(specs.resized(dims), weightless=True)
+            made = from_specs(specs.resized(dims), weightless=not makes_real_tensors())
             return made.args, made.kwargs
 
         guessed = dict.fromkeys(sizes, specs is None)
         return Subject(
-            known, sizes, build, arguments, rebuilt=self.rebuilds, guessed=guessed, **options
+            known,
+            sizes,
+            build,
+            arguments,
+            rebuilt=self.rebuilds,
+            guessed=guessed,
+            loose=specs.loose() if specs is not None and self.rebuilds else {},
+            **options,
         )
 
 

@@ -50,6 +50,10 @@ class TensorSpec:
         """Its sizes."""
         return tuple(axis.size for axis in self.axes)
 
+    def place_of(self, axis: int) -> str:
+        """What stands for one of its axes that has no name."""
+        return f"{'.'.join(map(str, self.place))}[{axis}]"
+
     def __str__(self) -> str:
         """The spec, written out."""
         axes = ",".join(f"{a.name}={a.size}" if a.name else str(a.size) for a in self.axes)
@@ -80,13 +84,25 @@ class InputSpecs:
     literals: tuple[LiteralSpec, ...] = ()
     sizes: tuple[tuple[str, int], ...] = ()
 
+    def loose(self) -> dict[str, int]:
+        """The axes without a name that are longer than 1, by their places: ``x[1]``."""
+        return {
+            spec.place_of(position): axis.size
+            for spec in self.tensors
+            for position, axis in enumerate(spec.axes)
+            if not axis.name and axis.size > 1
+        }
+
     def resized(self, sizes: Mapping[str, int]) -> InputSpecs:
-        """The same inputs with other sizes for some of the names."""
+        """The same inputs with other sizes for some of the names, or of the loose axes."""
         new = {name: sizes.get(name, size) for name, size in self.sizes}
         tensors = tuple(
             replace(
                 spec,
-                axes=tuple(replace(axis, size=new.get(axis.name, axis.size)) for axis in spec.axes),
+                axes=tuple(
+                    replace(axis, size=sizes.get(axis.name or spec.place_of(position), axis.size))
+                    for position, axis in enumerate(spec.axes)
+                ),
             )
             for spec in self.tensors
         )

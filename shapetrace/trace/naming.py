@@ -65,6 +65,7 @@ class Probing:
         joint: A run with all of them changed; None when none succeeded.
         irrelevant: Names that moved nothing.
         inputs: The names of the inputs' dims, and whether each was guessed.
+        tied: By name, the names that were changed with it, because none of them runs alone.
         notes: What could not be probed, and why.
     """
 
@@ -73,6 +74,7 @@ class Probing:
     joint: Observation | None = None
     irrelevant: set[str] = field(default_factory=set)
     inputs: dict[str, bool] = field(default_factory=dict)
+    tied: dict[str, tuple[str, ...]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
