@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType
@@ -16,6 +16,9 @@ from shapetrace.errors import ShapetraceError
 
 _LOCK = threading.Lock()
 """Code is swapped for the whole process, so one swap at a time."""
+
+BACKGROUND: list[Callable[[], None]] = []
+"""What ends a swap that gives way to any other, while one is in force."""
 
 
 @dataclass(slots=True)
@@ -75,6 +78,8 @@ def swap(wanted: Wanted) -> Swap:
     Raises:
         ShapetraceError: Another swap is in force in this process.
     """
+    while BACKGROUND:
+        BACKGROUND.pop()()
     if not _LOCK.acquire(blocking=False):
         raise ShapetraceError(
             "another trace is running in this process; end it before starting a new one"

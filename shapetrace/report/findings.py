@@ -81,18 +81,19 @@ def _summed_up(result: TargetFindings) -> Iterator[str]:
         yield f"note: {result.target}: {note}"
     if not result.annotations:
         yield (
-            f"{result.target}: no annotation was met in {_many(len(result.runs), 'run')}; "
+            f"{result.target}: no annotation was met in {counted(len(result.runs), 'run')}; "
             "`shapetrace annotate` writes them"
         )
         return
     silenced = f", {result.silenced} silenced" if result.silenced else ""
     yield (
-        f"{result.target}: {_many(len(result.findings), 'finding')}{silenced}; "
-        f"{_many(result.annotations, 'annotation')} checked in {_many(len(result.runs), 'run')}"
+        f"{result.target}: {counted(len(result.findings), 'finding')}{silenced}; "
+        f"{counted(result.annotations, 'annotation')} checked in {counted(len(result.runs), 'run')}"
     )
 
 
-def _many(count: int, what: str) -> str:
+def counted(count: int, what: str) -> str:
+    """``1 finding``, ``2 findings``."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
