@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from shapetrace.dims import name_axis
+from shapetrace.dims.naming import name_axis
 from shapetrace.trace.naming import Observation, Probing
 from shapetrace.trace.records import Shape
 

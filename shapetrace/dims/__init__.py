@@ -1,4 +1,7 @@
-"""What a dimension is: its name, where the name comes from, and how names combine."""
+"""What a dimension is: its name, where the name comes from, and how names combine.
+
+Naming an axis from probes is in `dims.naming`, which a report has no need to import.
+"""
 
 from shapetrace.dims.axes import (
     Anonymous,
@@ -16,7 +19,6 @@ from shapetrace.dims.axes import (
 from shapetrace.dims.dtypes import dtype_fits, short_dtype
 from shapetrace.dims.expressions import ExpressionError, UnboundNameError, evaluate, names_in
 from shapetrace.dims.meaning import Declaration, DeclaredShape, Dim, Evidence
-from shapetrace.dims.naming import Naming, name_axis
 from shapetrace.dims.unify import Binding, Bindings, Conflict, Unification, align, fit, unify
 
 __all__ = [
@@ -34,7 +36,6 @@ __all__ = [
     "ExpressionError",
     "Fixed",
     "Named",
-    "Naming",
     "Symbolic",
     "UnboundNameError",
     "Unification",
@@ -43,7 +44,6 @@ __all__ = [
     "dtype_fits",
     "evaluate",
     "fit",
-    "name_axis",
     "names_in",
     "parse_dims",
     "print_axis",

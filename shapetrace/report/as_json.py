@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from shapetrace.explain import explain
 from shapetrace.report.document import counted_rows
 from shapetrace.report.reporter import Reporter
 from shapetrace.report.training import training_json
@@ -45,7 +45,18 @@ def render(report: Report, _canvas: Canvas) -> str:
 
 
 def _dump(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: object) -> object:
+    """The value with null for what JSON has no number for: a loss that is NaN, say."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return value
 
 
 def _row(row: Row, times: int) -> dict[str, Any]:
@@ -112,7 +123,11 @@ def _failure(trace: Trace) -> dict[str, Any] | None:
         "file": failure.file,
         "line": failure.line,
     }
-    return found | {"explanation": explain(trace)} if failure.statement else found
+    if not failure.statement:
+        return found
+    from shapetrace.explain import explain  # noqa: PLC0415 - only failures pay for it
+
+    return found | {"explanation": explain(trace)}
 
 
 JSON = Reporter("json", (".json",), folds=False, render=render)

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shapetrace.explain import explain
 from shapetrace.report.words import word
 from shapetrace.units import (
     format_bytes,
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from shapetrace.report.document import Line, Report
     from shapetrace.report.rows import Row
+    from shapetrace.report.words import Language
     from shapetrace.trace.records import Trace
 
 _IN_THE_LINE = (
@@ -39,6 +39,9 @@ _IN_THE_LINE = (
     "attention",
 )
 """Fields of our configuration that the line shows; the JSON has them all."""
+
+_TEXTS_SHOWN = 8
+"""Texts of a batch that are listed."""
 
 _TOKENS_SHOWN = 16
 """Tokens of a text that are listed; a longer text says how many more there are."""
@@ -65,12 +68,26 @@ def heading(report: Report) -> list[tuple[str, str]]:
     if report.trace.environment:
         run = "  ".join(f"{name}={value}" for name, value in report.trace.environment)
         lines.append((word("run", language), run))
-    for text in report.trace.tokens:
-        shown = "  ".join(f"{_quoted(token)}:{number}" for token, number in text[:_TOKENS_SHOWN])
-        left = len(text) - _TOKENS_SHOWN
-        more = f"  ... +{left} {word('more', language)}" if left > 0 else ""
-        lines.append((word("text", language), shown + more))
-    return lines
+    return [*lines, *_texts(report.trace, language)]
+
+
+def _texts(trace: Trace, language: Language) -> Iterator[tuple[str, str]]:
+    """Each text as tokens and ids; those beyond the batch are an encoder-decoder's targets."""
+    B = dict(trace.sizes).get("B", len(trace.tokens))
+    for label, texts in (("text", trace.tokens[:B]), ("target", trace.tokens[B:])):
+        for text in texts[:_TEXTS_SHOWN]:
+            tokens = [f"{_quoted(token)}:{number}" for token, number in text[:_TOKENS_SHOWN]]
+            yield (
+                word(label, language),
+                "  ".join(tokens + _more(len(text) - _TOKENS_SHOWN, language)),
+            )
+        yield from (
+            (word(label, language), line) for line in _more(len(texts) - _TEXTS_SHOWN, language)
+        )
+
+
+def _more(left: int, language: Language) -> list[str]:
+    return [f"... +{left} {word('more', language)}"] if left > 0 else []
 
 
 def _configuration(trace: Trace) -> str:
@@ -87,7 +104,9 @@ def _plain(value: object) -> str:
 
 
 def _quoted(token: str) -> str:
-    return json.dumps(token, ensure_ascii=False)
+    """A token between quotes, where nothing in it moves the cursor or turns the line around."""
+    letters = json.dumps(token, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in letters)
 
 
 def sizes(row: Row) -> str:
@@ -171,6 +190,8 @@ def alarms(report: Report) -> list[tuple[str, str]]:
     lines = [(word("mismatch", language), found.text) for found in report.mismatches]
     failure = report.trace.failure
     if failure is not None and failure.statement:
+        from shapetrace.explain import explain  # noqa: PLC0415 - only failures pay for it
+
         lines.append((word("failed", language), explain(report.trace)))
     elif failure is not None:
         place = f" ({failure.file}:{failure.line})" if failure.file else ""

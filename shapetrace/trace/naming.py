@@ -14,17 +14,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeVar
 
-from shapetrace.dims import (
-    DeclaredShape,
-    Dim,
-    Fixed,
-    Named,
-    Symbolic,
-    Variadic,
-    evaluate,
-    name_axis,
-    parse_dims,
-)
+from shapetrace.dims import Dim, evaluate
+from shapetrace.dims.naming import name_axis
+from shapetrace.trace.declared import declared_dims
 from shapetrace.trace.records import (
     ParameterRecord,
     Scope,
@@ -116,49 +108,6 @@ def named(
     return replace(trace, tensors=tensors, parameters=parameters, notes=notes)
 
 
-def declared_dims(record: TensorRecord) -> tuple[Dim | None, ...] | None:
-    """What the source declares each axis to be; None where nothing is declared or it fails.
-
-    An axis that the declaration leaves open (``_``, ``...``, ``*batch``) is None.
-    """
-    if record.declared is None or record.holds is False or record.declared.problem:
-        return None
-    for shape in record.declared.shapes:
-        dims = _spread(shape, record.shape)
-        if dims is not None:
-            return dims
-    return None
-
-
-def _spread(declared: DeclaredShape, shape: Shape) -> tuple[Dim | None, ...] | None:
-    axes = parse_dims(declared.dims)
-    variadic = [i for i, axis in enumerate(axes) if type(axis).__name__.endswith("Variadic")]
-    if variadic:
-        first, extra = variadic[0], len(shape) - len(axes) + 1
-        if extra < 0:
-            return None
-        axis = axes[first]
-        name = axis.name if isinstance(axis, Variadic) else ""
-        middle = [
-            Dim(f"{name}_{i}", "declared", declared.dims) if name else None for i in range(extra)
-        ]
-        before = [_meaning(axis, declared) for axis in axes[:first]]
-        after = [_meaning(axis, declared) for axis in axes[first + 1 :]]
-        return *before, *middle, *after
-    return None if len(axes) != len(shape) else tuple(_meaning(axis, declared) for axis in axes)
-
-
-def _meaning(axis: object, declared: DeclaredShape) -> Dim | None:
-    match axis:
-        case Named(name):
-            return Dim(name, "declared", declared.dims)
-        case Symbolic(text):
-            return Dim(text, "declared", declared.dims)
-        case Fixed(size):
-            return Dim(str(size), "declared", declared.dims)
-    return None
-
-
 Run = tuple[str, Observation, Shape]
 """A probe that saw the same thing: the name that it changed, all it saw, the thing's shape."""
 
@@ -229,7 +178,11 @@ class _Namer:
         for name, run, other in runs:
             if name != JOINT:
                 probes.setdefault(name, {})[Fraction(run.sizes[name], base.sizes[name])] = other
-        dim = _foretold(name_axis(size, probes, base.sizes).dim, size, runs)
+        found = name_axis(size, probes, base.sizes)
+        if found.moved_by and found.dim.evidence == "literal":
+            dim = _foretold(_roughly(size, probes, base.sizes) or found.dim, size, runs)
+        else:
+            dim = _foretold(found.dim, size, runs)
         if dim.evidence == "literal":
             return dim
         if not dim.name.isidentifier():
@@ -271,6 +224,8 @@ class _Namer:
         """What an attribute of the module says, if just one has this size; else the number."""
         base = self.probing.base
         attributes = base.attributes if base is not None and size > 1 else {}
+        if base is not None and size in (base.sizes.get(name) for name in self.probing.inputs):
+            return Dim(str(size), "literal", "not seen in any probe; equals the size of an input")
         for owner in _owners(path):
             names = [name for name, x in attributes.get(owner, {}).items() if x == size]
             if len(names) == 1:
@@ -289,6 +244,37 @@ def _foretold(dim: Dim, size: int, runs: Sequence[tuple[str, Observation, int]])
             reason = f"{dim.name} fits each size moved alone, but not all of them together"
             return Dim(str(size), "literal", reason)
     return dim
+
+
+def _roughly(
+    size: int, probes: Mapping[str, Mapping[int | Fraction, int]], sizes: Mapping[str, int]
+) -> Dim | None:
+    """What an axis is where every size moved by a whole power of the factor, or not at all.
+
+    Roundings and limits (`d // h`, the longer of two) have no simple expression, but one
+    that holds at the run's own sizes and at most others; the detail says where it does not.
+    """
+    kept: dict[str, dict[int | Fraction, int]] = {}
+    dropped = []
+    for name, points in probes.items():
+        kept[name] = _alike(size, points)
+        at = [f"{name}={sizes[name] * factor}" for factor in points if factor not in kept[name]]
+        dropped += at
+        if not kept[name]:
+            return None
+    dim = name_axis(size, kept, sizes).dim
+    if dim.evidence == "literal" and any(map(str.isalpha, dim.name)):
+        return None
+    return replace(dim, detail=f"{dim.detail}; not so at {', '.join(dropped)}")
+
+
+def _alike(size: int, points: Mapping[int | Fraction, int]) -> dict[int | Fraction, int]:
+    """The points on the curve of one power of the factor, of that with the most of them."""
+    curves = [
+        {factor: x for factor, x in points.items() if size * Fraction(factor) ** power == x}
+        for power in (1, -1, 0, 2)
+    ]
+    return max(curves, key=len)
 
 
 def _fitting(every: Sequence[tuple[Observation, int]], owner: str) -> list[str]:

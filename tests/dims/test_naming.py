@@ -6,7 +6,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, given, settings
 
-from shapetrace.dims import evaluate, name_axis, names_in
+from shapetrace.dims import evaluate, names_in
+from shapetrace.dims.naming import name_axis
 
 SIZES = {"B": 3, "n": 13, "m": 7, "h": 8, "d_k": 32, "d_model": 256, "H": 33, "W": 47}
 
