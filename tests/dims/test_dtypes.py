@@ -41,6 +41,7 @@ DTYPES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*support is experimental")  # torch's half complex types
 @pytest.mark.parametrize("name", CLASSES)
 def test_verdicts_are_jaxtypings(name):
     annotation = getattr(jaxtyping, name)[torch.Tensor, "..."]
