@@ -141,7 +141,7 @@ def _made(
         return make(running, request, voice.hear), None
     recording = StepRecording(
         model,
-        wanted=joined(reachable(model), _more()),
+        wanted=joined(reachable(model), more_functions()),
         target=wish.name,
         config=wish.config.to_dict(),
         sizes={"B": len(request.rows())},
@@ -159,7 +159,7 @@ def _made(
     return made, replace(trace, environment=(*trace.environment, *facts))
 
 
-def _more() -> dict[str, frozenset[int]]:
+def more_functions() -> dict[str, frozenset[int]]:
     """Functions that take part in a step and that no module's forward names."""
     functions: list[Callable[..., Any]] = [
         loop.advance,

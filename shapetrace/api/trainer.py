@@ -177,7 +177,7 @@ def _resumed(job: Job, log: _Log) -> WatchedTrainer:
     return trainer
 
 
-_MAY_CHANGE = {"evaluate_every", "save_every"}
+_MAY_CHANGE = {"steps", "evaluate_every", "save_every"}
 
 
 def _check_same(job: Job, before: Mapping[str, Any]) -> None:

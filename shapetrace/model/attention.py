@@ -8,13 +8,16 @@ from collections.abc import Callable
 from functools import partial
 
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor, cat, nn
 from torch.nn.functional import linear
 
 from shapetrace.model import explicit, fused
 from shapetrace.model.cache import LayerCache, MemoryCache
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.parameters import bias, matrix
+
+JOINED_BELOW = 1 << 20
+"""Numbers in W_Q, W_K and W_V together, above which a cache does not join them."""
 
 Attend = Callable[..., Float[Tensor, "B h n d_k"]]
 
@@ -65,6 +68,17 @@ class Attention(nn.Module):
             chosen.attend_across_grouped if config.grouped else chosen.attend_across
         )
 
+    def join(self, cache: LayerCache) -> None:
+        """Let a small layer's cache hold W_Q, W_K and W_V as one matrix.
+
+        A step of one token then makes one product instead of three. In a large layer the
+        products themselves take the time, and the copy would take memory.
+        """
+        if self.wq.numel() + 2 * self.wk.numel() <= JOINED_BELOW:
+            cache.w_qkv = cat((self.wq, self.wk, self.wv))
+            if self.bq is not None and self.bk is not None and self.bv is not None:
+                cache.b_qkv = cat((self.bq, self.bk, self.bv))
+
     def continued(
         self,
         x: Float[Tensor, "B n d_model"],
@@ -79,15 +93,23 @@ class Attention(nn.Module):
             cache: Keys and values of those before; the new ones are added.
         """
         B, n, _ = x.shape
-        q: Float[Tensor, "B h n d_k"] = (
-            linear(x, self.wq, self.bq).view(B, n, self.h, self.d_k).transpose(1, 2)
-        )
-        new_k: Float[Tensor, "B h_kv n d_k"] = (
-            linear(x, self.wk, self.bk).view(B, n, self.h_kv, self.d_k).transpose(1, 2)
-        )
-        new_v: Float[Tensor, "B h_kv n d_k"] = (
-            linear(x, self.wv, self.bv).view(B, n, self.h_kv, self.d_k).transpose(1, 2)
-        )
+        if cache.w_qkv is None:
+            q: Float[Tensor, "B h n d_k"] = (
+                linear(x, self.wq, self.bq).view(B, n, self.h, self.d_k).transpose(1, 2)
+            )
+            new_k: Float[Tensor, "B h_kv n d_k"] = (
+                linear(x, self.wk, self.bk).view(B, n, self.h_kv, self.d_k).transpose(1, 2)
+            )
+            new_v: Float[Tensor, "B h_kv n d_k"] = (
+                linear(x, self.wv, self.bv).view(B, n, self.h_kv, self.d_k).transpose(1, 2)
+            )
+        else:
+            heads: Float[Tensor, "B h_qkv n d_k"] = (
+                linear(x, cache.w_qkv, cache.b_qkv).view(B, n, -1, self.d_k).transpose(1, 2)
+            )
+            q = heads.narrow(1, 0, self.h)
+            new_k = heads.narrow(1, self.h, self.h_kv)
+            new_v = heads.narrow(1, self.h + self.h_kv, self.h_kv)
         if rotation is not None:
             cosines: Float[Tensor, "n d_k"] = rotation[0]
             sines: Float[Tensor, "n d_k"] = rotation[1]

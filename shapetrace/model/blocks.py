@@ -81,7 +81,7 @@ class CrossBlock(Block):
 class PreNormCrossBlock(CrossBlock):
     """x + sublayer(norm(x)), three times."""
 
-    def forward(
+    def forward(  # noqa: PLR0917 - tensors and caches of two sequences
         self,
         x: Float[Tensor, "B n d_model"],
         memory: Float[Tensor, "B m d_model"],
@@ -109,7 +109,7 @@ class PreNormCrossBlock(CrossBlock):
 class PostNormCrossBlock(CrossBlock):
     """norm(x + sublayer(x)), three times."""
 
-    def forward(
+    def forward(  # noqa: PLR0917 - tensors and caches of two sequences
         self,
         x: Float[Tensor, "B n d_model"],
         memory: Float[Tensor, "B m d_model"],

@@ -230,7 +230,13 @@ class ModelConfig:
 
 
 _DERIVED_FIELDS = frozenset({"h_kv", "d_k", "d_ff", "decoder_layers", "head"})
-_POSITIVE = ("layers", "decoder_layers", "d_model", "h", "h_kv", "d_k", "d_ff", "vocab_size")
+_LAYERS = ("layers", "decoder_layers")
+_SIZES = ("d_model", "h", "h_kv", "d_k", "d_ff", "vocab_size")
+_REACHES = ("max_positions", "rope_original_positions", "window")
+_MOST_LAYERS = 10_000
+_UNREADABLE = 10**15
+_LARGEST = 2**28
+"""Of a size: a matrix of this by this is the most whose bytes a tensor can count."""
 
 
 def field_types() -> dict[str, object]:
@@ -247,21 +253,35 @@ _FIELD_TYPES: dict[str, object] = {}
 
 def _problems(config: ModelConfig) -> Iterator[str]:
     yield from _size_problems(config)
+    yield from _number_problems(config)
     yield from _head_problems(config)
     yield from _kind_problems(config)
 
 
 def _size_problems(config: ModelConfig) -> Iterator[str]:
-    for name in (*_POSITIVE, "max_positions", "rope_original_positions", "window"):
+    for name in (*_LAYERS, *_SIZES, *_REACHES):
         value = getattr(config, name)
+        most = _MOST_LAYERS if name in _LAYERS else _LARGEST
         if value is not None and value < 1:
             yield f"`{name}` is {value}; it must be at least 1"
-    if config.token_types < 0:
-        yield f"`token_types` is {config.token_types}; it must not be negative"
+        elif value is not None and value > most:
+            yield f"`{name}` is {_counted(value)}; it must be at most {most:,}"
+    if config.h * config.d_k > _LARGEST:
+        yield f"`h` times `d_k` is {_counted(config.h * config.d_k)}; it must be at most {_LARGEST:,}"
+    if not 0 <= config.token_types <= _LARGEST:
+        yield f"`token_types` is {config.token_types}; it must be from 0 to {_LARGEST:,}"
+
+
+def _counted(value: int) -> str:
+    """A number in full, unless nobody would read it."""
+    return f"{value:,}" if value < _UNREADABLE else "far too large"
+
+
+def _number_problems(config: ModelConfig) -> Iterator[str]:
     if not 0 <= config.dropout < 1:
         yield f"`dropout` is {config.dropout}; it must be at least 0 and below 1"
     for name in ("norm_eps", "init_std", "rope_base", "rope_factor"):
-        if not 0 < getattr(config, name) < float("inf"):
+        if getattr(config, name) <= 0:
             yield f"`{name}` is {getattr(config, name)}; it must be positive"
     if not 0 < config.rope_low_factor < config.rope_high_factor:
         yield (

@@ -72,7 +72,7 @@ class Decoder(Stack):
         past: LayerCache
         for layer, past in zip(self.blocks, cache.layers, strict=True):
             x = layer(x, None, rotation, past)
-        last: Float[Tensor, "B 1 d_model"] = x[:, -1:]
+        last: Float[Tensor, "B 1 d_model"] = x if n == 1 else x[:, -1:]
         if self.final_norm is not None:
             last = self.final_norm(last)
         logits: Float[Tensor, "B 1 vocab_size"] = self.head(last)

@@ -16,7 +16,8 @@ class ModelError(ValueError):
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A clause for an error message: the nearest names, or all of them when none is near."""
     names = sorted(known)
-    close = get_close_matches(word, names, n=3, cutoff=0.5)
+    same = [name for name in names if name.lower() == word.lower()]
+    close = same or get_close_matches(word.lower(), names, n=3, cutoff=0.5)
     if close:
         return "did you mean " + " or ".join(repr(name) for name in close) + "?"
     return "known: " + ", ".join(names)

@@ -20,7 +20,7 @@ def read_config(path: Path) -> tuple[Values, str]:
     Raises:
         ModelError: The file is missing or broken, or of an unknown kind.
     """
-    directory = path if path.is_dir() else None
+    directory = path if is_folder(path) else None
     if directory is not None:
         path = directory / "config.json"
     values = read_toml(path) if path.suffix == ".toml" else read_json(path)
@@ -42,36 +42,60 @@ def _from_huggingface(values: Values, where: str, directory: Path | None) -> Val
     return fields
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there; a name that is too long for the system is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def read_toml(path: Path) -> Values:
     """The table in a TOML file; a broken one is a `ModelError` with the line."""
     try:
         return tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise ModelError(f"{path} is not valid TOML: it is nested too deeply") from None
+    except ValueError as error:  # broken TOML, or a number of thousands of digits
         raise ModelError(f"{path} is not valid TOML: {error}") from None
 
 
 def read_json(path: Path) -> Values:
     """The object in a JSON file; a broken one is a `ModelError` with the line."""
     try:
-        values = json.loads(read_text(path))
+        values = json.loads(read_text(path), object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise ModelError(
             f"{path} is not valid JSON: {error.msg} (at line {error.lineno}, column {error.colno})"
         ) from None
     except RecursionError:
         raise ModelError(f"{path} is not valid JSON: it is nested too deeply") from None
+    except ValueError as error:  # a key twice, or a number of thousands of digits
+        raise ModelError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(values, dict):
-        raise ModelError(f"{path} holds a JSON {type(values).__name__}; it must hold an object")
+        raise ModelError(f"{path} holds JSON of another kind; it must hold an object")
+    return values
+
+
+def _object(pairs: list[tuple[str, object]]) -> Values:
+    """A JSON object; of a key that stands twice, nobody can say which value is meant."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object")
     return values
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; a missing or unreadable one is a `ModelError`."""
+    """The text of a file, without a byte order mark; an unreadable one is a `ModelError`."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise ModelError(f"{path} does not exist") from None
     except UnicodeDecodeError:
         raise ModelError(f"{path} is not UTF-8 text") from None
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a name with a null character
+        raise ModelError(f"{path} cannot be read: {error}") from None

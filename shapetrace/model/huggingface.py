@@ -31,7 +31,7 @@ def fields_from_huggingface(source: Source, where: str) -> Values:
         ModelError: The family, or something that the configuration asks for, is not known.
     """
     family = source["model_type"]
-    if family not in FAMILIES:
+    if not isinstance(family, str) or family not in FAMILIES:
         raise ModelError(
             f"{where}: no model_type {family!r}: {did_you_mean(str(family), FAMILIES)}"
         )
@@ -70,7 +70,8 @@ def _bert(source: Source) -> Values:
     if kind != "absolute":
         raise ModelError(f"`position_embedding_type` is {kind!r}; only 'absolute' is supported")
     _refuse(source, "is_decoder", "add_cross_attention")
-    masked = any("MaskedLM" in str(name) for name in source.get("architectures") or ())
+    architectures = source.get("architectures")
+    masked = "MaskedLM" in str(architectures)
     return {
         "kind": "encoder",
         "layers": source["num_hidden_layers"],
@@ -148,7 +149,7 @@ FAMILIES: dict[str, Callable[[Source], Values]] = {
 
 def _rope(source: Source) -> Values:
     """Rotary fields; transformers 4 and 5 put them in different places."""
-    rope = {**(source.get("rope_scaling") or {}), **(source.get("rope_parameters") or {})}
+    rope = {**_mapping(source, "rope_scaling"), **_mapping(source, "rope_parameters")}
     values: Values = {"rope_base": rope.get("rope_theta", source.get("rope_theta", 10000.0))}
     kind = rope.get("rope_type", rope.get("type", "default"))
     if kind == "llama3":
@@ -161,9 +162,16 @@ def _rope(source: Source) -> Values:
     return values
 
 
+def _mapping(source: Source, name: str) -> dict[str, Any]:
+    value = source.get(name) or {}
+    if not isinstance(value, dict):
+        raise ModelError(f"`{name}` is {value!r}; it must be an object or null")
+    return value
+
+
 def _activation(source: Source, name: str, default: str) -> str:
     value = source.get(name, default)
-    if value not in ACTIVATIONS:
+    if not isinstance(value, str) or value not in ACTIVATIONS:
         raise ModelError(f"`{name}` is {value!r}: {did_you_mean(str(value), ACTIVATIONS)}")
     return ACTIVATIONS[value]
 
@@ -171,10 +179,13 @@ def _activation(source: Source, name: str, default: str) -> str:
 def _token_ids(source: Source) -> Values:
     """Special tokens; several ends of sequence count by the first, foreign ones not at all."""
     values: Values = {}
+    vocab_size = source["vocab_size"]
+    if type(vocab_size) is not int:
+        raise ModelError(f"`vocab_size` is {vocab_size!r}; it must be a whole number")
     for name in ("pad", "bos", "eos"):
         value = source.get(f"{name}_token_id")
         first = value[0] if isinstance(value, list) and value else value
-        if isinstance(first, int) and 0 <= first < source["vocab_size"]:
+        if isinstance(first, int) and 0 <= first < vocab_size:
             values[f"{name}_id"] = first
     return values
 

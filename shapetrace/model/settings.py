@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from types import NoneType, UnionType
 from typing import Literal, get_args, get_origin
 
@@ -10,6 +11,7 @@ from shapetrace.model.errors import ModelError, did_you_mean
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
 _NONE = ("none", "null", "")
+_LONGEST_SHOWN = 60
 
 
 def checked(name: str, value: object, kind: object) -> object:
@@ -25,9 +27,23 @@ def checked(name: str, value: object, kind: object) -> object:
             return None
         return checked(name, value, _inner(kind))
     if kind is float and type(value) is int:
-        return float(value)
+        return _finite(name, _as_float(value))
     if type(value) is not kind:
-        raise ModelError(f"`{name}` is {value!r}; it must be {_words(kind)}")
+        raise ModelError(f"`{name}` is {_shown(value)}; it must be {_words(kind)}")
+    return _finite(name, value) if isinstance(value, float) else value
+
+
+def _as_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
+def _finite(name: str, value: float) -> float:
+    """The number, unless no arithmetic makes sense with it (and JSON cannot write it)."""
+    if not isfinite(value):
+        raise ModelError(f"`{name}` is {value}; it must be a finite number")
     return value
 
 
@@ -50,7 +66,7 @@ def parsed(name: str, text: str, kind: object) -> object:
             return float(text)
     except ValueError:
         pass
-    raise ModelError(f"`{name}` is {text!r}; it must be {_words(kind)}")
+    raise ModelError(f"`{name}` is {_shown(text)}; it must be {_words(kind)}")
 
 
 def _choice(name: str, value: object, choices: tuple[str, ...]) -> object:
@@ -58,7 +74,13 @@ def _choice(name: str, value: object, choices: tuple[str, ...]) -> object:
         return value
     hint = did_you_mean(str(value), choices)
     tail = "" if hint.startswith("known") else f" ({hint})"
-    raise ModelError(f"`{name}` is {value!r}; allowed: {', '.join(choices)}{tail}")
+    raise ModelError(f"`{name}` is {_shown(value)}; allowed: {', '.join(choices)}{tail}")
+
+
+def _shown(value: object) -> str:
+    """A value as an error shows it: all of it, unless it is very long."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def _inner(kind: object) -> object:

@@ -49,9 +49,9 @@ def from_pretrained(
 
 def _names(directory: Path) -> Names:
     family = read_json(directory / "config.json").get("model_type")
-    if family not in NAMES:
+    if not isinstance(family, str) or family not in NAMES:
         raise ModelError(f"no model_type {family!r}: {did_you_mean(str(family), NAMES)}")
-    return NAMES[str(family)]
+    return NAMES[family]
 
 
 def _state(

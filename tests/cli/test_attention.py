@@ -8,12 +8,14 @@ import pytest
 import torch
 from rich.cells import cell_len
 
+from shapetrace.model import ModelConfig, from_pretrained
+from shapetrace.report import Canvas
+from shapetrace.report.attention import AttentionView, Layer, as_table
+
 TEXT = "Once upon a time"
 
 
 def test_weights_are_those_of_the_explicit_pass(command, stories):
-    from shapetrace.model import ModelConfig, from_pretrained
-
     code, out, err = command("attention", "--config", stories, "--text", TEXT, "--format", "json")
     assert code == 0, err
     found = json.loads(out)
@@ -97,9 +99,6 @@ def test_self_and_cross_of_an_encoder_decoder(command):
 
 
 def test_wide_characters_line_up():
-    from shapetrace.report import Canvas
-    from shapetrace.report.attention import AttentionView, Layer, as_table
-
     tokens = ("狗", "咬人", "dog", "a very long token indeed 中文中文")
     weights = (tuple(tuple(1 / (q + 1) if k <= q else 0.0 for k in range(4)) for q in range(4)),)
     seen = tuple(tuple(k <= q for k in range(4)) for q in range(4))

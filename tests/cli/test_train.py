@@ -86,7 +86,9 @@ def test_a_checkpoint_is_a_model_with_its_tokenizer(command, book, tmp_path):
         "--out", out_dir,
     )  # fmt: skip
     assert code == 0, err
-    assert {"config.json", "model.safetensors", "tokenizer.json"} <= set(os.listdir(out_dir))
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= {
+        path.name for path in out_dir.iterdir()
+    }
     code, out, err = command(
         "forward", "--config", out_dir, "--text", "lazy dog", "--format", "json"
     )
@@ -140,7 +142,7 @@ def test_ctrl_c_leaves_a_good_checkpoint(python, book, tmp_path):
         [*map(str, arguments)],
         stderr=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads
     )
     deadline = time.monotonic() + 60
     while not (folder / "training.json").exists() and time.monotonic() < deadline:
@@ -245,6 +247,7 @@ def test_a_full_disk_leaves_what_was_saved(command, book, tmp_path, monkeypatch)
     monkeypatch.setattr("shapetrace.model.training.checkpoint.save_file", full)
     code, _, err = command(*common, *SMALL, "--resume", "--steps", 9)
     assert code == 2
+    assert "No space left on device; what was saved before is intact" in err
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 

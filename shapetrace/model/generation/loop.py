@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
 
+from shapetrace.model.attention import Attention
 from shapetrace.model.cache import Cache
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.decoder import Decoder
@@ -147,6 +148,8 @@ class _Run:
             for number in range(len(self.sources))
         ]
         self.cache = self.new_cache()
+        if request.cache:
+            join_projections(model, self.cache)
         self.steps: list[Step] = []
 
     def new_cache(self) -> Cache:
@@ -211,6 +214,15 @@ class _Run:
             self.on_token(new)
 
 
+def join_projections(model: Decoder | EncoderDecoder, cache: Cache) -> None:
+    """Let the cache of each small layer hold its three projections as one."""
+    blocks = model.blocks if isinstance(model, Decoder) else model.decoder.blocks
+    for block, kept in zip(blocks, cache.layers, strict=True):
+        layer = block.attention
+        if isinstance(layer, Attention):
+            layer.join(kept)
+
+
 def advance(
     model: Decoder | EncoderDecoder,
     token_ids: Int[Tensor, "B n"],
@@ -243,8 +255,8 @@ def recomputed(
         logits: Float[Tensor, "B n vocab_size"] = model(token_ids, mask)
         return logits
     x: Float[Tensor, "B n d_model"] = model.decoder(token_ids, memory, mask, memory_mask)
-    logits = model.head(x)
-    return logits
+    scores: Float[Tensor, "B n vocab_size"] = model.head(x)
+    return scores
 
 
 def read_sources(model: EncoderDecoder, rows: Sequence[Sequence[int]], cache: Cache) -> None:
