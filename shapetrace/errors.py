@@ -29,7 +29,8 @@ def nearest(word: str, known: list[str] | tuple[str, ...], limit: int = 3) -> li
     """The known words closest to a misspelt one, best first; empty when none is close."""
     from difflib import get_close_matches  # noqa: PLC0415 - only errors pay for it
 
-    return get_close_matches(word, known, n=limit, cutoff=0.5)
+    same = [name for name in known if name.lower() == word.lower()]
+    return same or get_close_matches(word, known, n=limit, cutoff=0.5)
 
 
 def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
