@@ -14,7 +14,7 @@ from shapetrace.model.training import loss_of
 from shapetrace.model.training.data import IGNORED
 
 if TYPE_CHECKING:
-    from shapetrace.api.inputs import Ids, Inputs
+    from shapetrace.api.inputs import Ids, Inputs, RandomIds
     from shapetrace.api.running import Plan
     from shapetrace.model.transformer import Transformer
     from shapetrace.trace.records import Trace
@@ -54,7 +54,7 @@ def traced_backward(plan: Plan, model: Transformer, inputs: Inputs) -> Trace:
     return recording.trace
 
 
-def _labels(ids: Ids, *, shifted: bool, device: str) -> tuple[Tensor, int]:
+def _labels(ids: Ids | RandomIds, *, shifted: bool, device: str) -> tuple[Tensor, int]:
     """What is to be predicted at each position, and how many there are."""
     mask = ids.mask or [[True] * len(row) for row in ids.ids]
     rows = [

@@ -55,7 +55,15 @@ def choose_config(
 
 def _is_path(name: str) -> bool:
     path = Path(name)
-    return path.exists() or path.suffix in {".toml", ".json"} or len(path.parts) > 1
+    return _exists(path) or path.suffix in {".toml", ".json"} or len(path.parts) > 1
+
+
+def _exists(path: Path) -> bool:
+    """Whether it is there; a name that is too long to be anywhere is not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -72,7 +80,7 @@ def directory_of(name: str) -> Path | None:
     path = Path(name)
     if name in presets():
         return None
-    if path.is_dir():
+    if _exists(path) and path.is_dir():
         return path
     return path.parent if path.name == "config.json" and path.is_file() else None
 

@@ -41,6 +41,37 @@ class Ids:
 
 
 @dataclass(frozen=True, slots=True)
+class RandomIds:
+    """A rectangle of random ids, drawn when they are asked for: a size alone costs nothing.
+
+    Attributes:
+        shape: ``B`` and ``n``.
+        vocab_size: Every id is below it.
+        seed: The same seed gives the same ids.
+    """
+
+    shape: tuple[int, int]
+    vocab_size: int
+    seed: int | str
+
+    @property
+    def ids(self) -> list[list[int]]:
+        """``B`` rows of ``n`` ids."""
+        random = Random(self.seed)  # noqa: S311 - any numbers will do
+        B, n = self.shape
+        return [[random.randrange(self.vocab_size) for _ in range(n)] for _ in range(B)]
+
+    @property
+    def mask(self) -> None:
+        """Nothing is padding."""
+
+    @property
+    def tokens(self) -> tuple[()]:
+        """There is no text."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """What a model is called with.
 
@@ -50,8 +81,8 @@ class Inputs:
         notes: What was filled in, in words.
     """
 
-    source: Ids
-    target: Ids | None = None
+    source: Ids | RandomIds
+    target: Ids | RandomIds | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -66,7 +97,7 @@ def read_texts(texts: Sequence[str] | None, file: Path | None) -> list[str] | No
     if texts:
         raise ShapetraceError("--text and --text-file are both given; give one of them")
     try:
-        return [file.read_text(encoding="utf-8")]
+        return [file.read_text(encoding="utf-8-sig")]  # a byte order mark is no text
     except OSError as error:
         raise ShapetraceError(f"cannot read text file {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -125,11 +156,10 @@ def random_inputs(
             f"--seq {n} is longer than the {limit} learned positions; "
             f"use at most {limit}, or --set max_positions={n}"
         )
-    random = Random(seed)  # noqa: S311 - any numbers will do
-    source = Ids(_random_rows(random, B, n, config.vocab_size))
+    source = RandomIds((B, n), config.vocab_size, seed)
     if config.kind != "encoder-decoder":
         return Inputs(source)
-    return Inputs(source, Ids(_random_rows(random, B, n, config.vocab_size)))
+    return Inputs(source, RandomIds((B, n), config.vocab_size, f"target {seed}"))
 
 
 def position_limit(config: ModelConfig) -> int | None:
@@ -160,7 +190,3 @@ def _refuse_targets(config: ModelConfig, targets: Sequence[str] | None) -> None:
             f"--target-text is for encoder-decoder models, and this one is of kind {config.kind!r}; "
             "leave it out"
         )
-
-
-def _random_rows(random: Random, B: int, n: int, vocab_size: int) -> list[list[int]]:
-    return [[random.randrange(vocab_size) for _ in range(n)] for _ in range(B)]

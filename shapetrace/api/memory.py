@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 ITEM_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 """Bytes of one number, by dtype."""
 
+_MOST_BYTES = 2**63
+
 
 def activation_bytes(config: ModelConfig, B: int, n: int, item: int) -> int:
     """About the most bytes of activations alive at once in a forward without gradients.
@@ -33,6 +35,25 @@ def activation_bytes(config: ModelConfig, B: int, n: int, item: int) -> int:
     hidden = B * n * config.d_ff * (3 if config.gated else 2)
     logits = 0 if config.head == "none" else B * n * config.vocab_size
     return item * (stream + max(heads + scores, hidden, logits))
+
+
+def check_countable(config: ModelConfig, B: int, n: int) -> None:
+    """Refuse ids of which a tensor would have more bytes than 64 bits can count.
+
+    Args:
+        config: The model.
+        B: Texts.
+        n: Tokens in each.
+
+    Raises:
+        ShapetraceError: Naming the size.
+    """
+    item = max(ITEM_BYTES.values())
+    if max(activation_bytes(config, B, n, item), item * B * n * n) >= _MOST_BYTES:
+        raise ShapetraceError(
+            f"{B} texts of {n} tokens make tensors of more bytes than 64 bits can count; "
+            "use a smaller --batch or --seq"
+        )
 
 
 def check_fits(name: str, parameters: int, activations: int, device: str) -> None:

@@ -71,6 +71,7 @@ def forward(
 
     check_choice("device", device, DEVICES)
     check_choice("dtype", dtype, tuple(ITEM_BYTES))
+    check_seed(seed)
     chosen = choose_config(config, settings, attention)
     folder = directory_of(config)
     given = read_texts(texts, text_file)
@@ -98,6 +99,16 @@ def _from_texts(
             "--batch and --seq are for random ids; leave them out where a text is given"
         )
     return text_inputs(config, tokenizer_for(folder, config.vocab_size), texts, targets)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that torch cannot take.
+
+    Raises:
+        ShapetraceError: Naming the range.
+    """
+    if not 0 <= seed < 2**64:
+        raise ShapetraceError(f"--seed {seed} is out of range; give a number from 0 to {2**64 - 1}")
 
 
 def check_choice(what: str, value: str, known: tuple[str, ...]) -> None:

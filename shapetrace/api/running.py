@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shapetrace.api.choosing import plainly
-from shapetrace.api.memory import ITEM_BYTES, activation_bytes, check_fits
+from shapetrace.api.memory import ITEM_BYTES, activation_bytes, check_countable, check_fits
 from shapetrace.errors import ShapetraceError
 from shapetrace.model import ModelConfig
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from shapetrace.api.inputs import Ids, Inputs
+    from shapetrace.api.inputs import Ids, Inputs, RandomIds
     from shapetrace.model.transformer import Transformer
     from shapetrace.trace.records import Trace
 
@@ -54,8 +54,14 @@ def run(plan: Plan, inputs: Inputs, progress: Callable[[str], None]) -> Trace:
             weights are missing or do not fit.
     """
     check_device(plan.device)
+    rectangles = [ids for ids in (inputs.source, inputs.target) if ids is not None]
+    for ids in rectangles:
+        check_countable(plan.config, *ids.shape)
     if plan.device != "meta":
-        _check_memory(plan, inputs)
+        item = ITEM_BYTES[plan.dtype]
+        _check_memory(
+            plan, sum(activation_bytes(plan.config, *ids.shape, item) for ids in rectangles)
+        )
     progress(f"building {plan.name} on {plan.device}")
     with plainly():
         model = build_model(plan)
@@ -75,18 +81,13 @@ def check_device(device: str) -> None:
         raise ShapetraceError("--device cuda: torch finds no CUDA device; use cpu or meta")
 
 
-def _check_memory(plan: Plan, inputs: Inputs) -> None:
+def _check_memory(plan: Plan, activations: int) -> None:
     from shapetrace.model import build  # noqa: PLC0415 - needs torch
 
     model = build(plan.config, device="meta", dtype=_dtype(plan))
     parameters = sum(parameter.nbytes for parameter in model.parameters())
     if plan.backward:
         parameters *= 2  # and a gradient of each
-    activations = sum(
-        activation_bytes(plan.config, *ids.shape, ITEM_BYTES[plan.dtype])
-        for ids in (inputs.source, inputs.target)
-        if ids is not None
-    )
     check_fits(plan.name, parameters, activations, plan.device)
 
 
@@ -161,13 +162,15 @@ def arguments_of(plan: Plan, inputs: Inputs) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _ids(plan: Plan, ids: Ids) -> torch.Tensor:
+def _ids(plan: Plan, ids: Ids | RandomIds) -> torch.Tensor:
     import torch  # noqa: PLC0415
 
+    if plan.device == "meta":
+        return torch.empty(ids.shape, dtype=torch.int64, device="meta")
     return torch.tensor(ids.ids, dtype=torch.int64, device=plan.device)
 
 
-def _mask(plan: Plan, ids: Ids) -> torch.Tensor | None:
+def _mask(plan: Plan, ids: Ids | RandomIds) -> torch.Tensor | None:
     import torch  # noqa: PLC0415
 
     return None if ids.mask is None else torch.tensor(ids.mask, device=plan.device)

@@ -104,5 +104,14 @@ def _explain(error: Exception) -> int:
     message = show() if show else str(error)
     if not getattr(error, "verbatim", False):
         message = " ".join(message.split())
-    sys.stderr.write(f"error: {message}\n")
+    if sys.stderr is not None:
+        sys.stderr.write(f"error: {_printable(message)}\n")
     return int(getattr(error, "exit_code", ShapetraceError.exit_code))
+
+
+def _printable(message: str) -> str:
+    """A message that does nothing to a terminal, whatever names of files it holds."""
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1]
+        for letter in message
+    )

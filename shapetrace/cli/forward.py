@@ -55,7 +55,8 @@ def forward(
         typer.Option(help="Of weights and activations."),
     ] = "float32",
     seed: Annotated[
-        int, typer.Option(metavar="S", min=0, help="Of random weights and random ids.")
+        int,
+        typer.Option(metavar="S", min=0, max=2**64 - 1, help="Of random weights and random ids."),
     ] = 0,
     check: Annotated[
         bool,
@@ -95,8 +96,7 @@ def forward(
     from shapetrace.trace.storage import save as save_trace  # noqa: PLC0415
 
     style = Style(level=level, layers=layers, language=lang, format=format, output=output)
-    check_writable(output)
-    check_writable(save)
+    check_writable(output, save)
     trace = api.forward(
         config,
         settings=set_ or (),

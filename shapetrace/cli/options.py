@@ -36,7 +36,8 @@ Device: TypeAlias = Annotated[
     typer.Option(help="Where to run; meta has sizes but no values."),
 ]
 Seed: TypeAlias = Annotated[
-    int, typer.Option(metavar="S", min=0, help="Of random weights and random inputs.")
+    int,
+    typer.Option(metavar="S", min=0, max=2**64 - 1, help="Of random weights and random inputs."),
 ]
 Check: TypeAlias = Annotated[
     bool,

@@ -55,17 +55,29 @@ def note(text: str) -> None:
         sys.stderr.write(f"{text}\n")
 
 
-def check_writable(path: Path | None) -> None:
-    """Refuse a file that cannot be written, before a long run and not after it.
+def check_writable(*paths: Path | None) -> None:
+    """Refuse files that cannot be written, before a long run and not after it.
 
     Raises:
         ShapetraceError: Naming the file and what is in the way.
     """
-    if path is None or (path.exists() and not path.is_file() and not path.is_dir()):
+    given = [path for path in paths if path is not None]
+    for path in given:
+        _check_one(path)
+    if len({path.resolve() for path in given}) < len(given):
+        _refuse(given[-1], "the other result goes there too")
+
+
+def _check_one(path: Path) -> None:
+    try:
+        there = path.exists()
+    except OSError as error:  # such as a name that is too long
+        _refuse(path, error.strerror or str(error))
+    if there and not path.is_file() and not path.is_dir():
         return
     if path.is_dir():
         _refuse(path, "it is a directory")
-    if path.exists() and not os.access(path, os.W_OK):
+    if there and not os.access(path, os.W_OK):
         _refuse(path, "it is write-protected")
     import tempfile  # noqa: PLC0415 - slow to import, and stdout needs none
 

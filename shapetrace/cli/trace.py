@@ -82,8 +82,7 @@ def trace(
     place = _absolute(output)
     style = Style(level=level, layers=layers, language=lang, format=format, output=place)
     kept = _absolute(save)
-    check_writable(output)
-    check_writable(save)
+    check_writable(output, save)
     request = Request(
         target,
         inputs=input_ or (),

@@ -146,7 +146,7 @@ def _unpack(data: bytes, source: str) -> dict[str, Any]:
         _refuse_damaged(source, f"{len(unpacker.unused_data)} bytes follow its end")
     try:
         body = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         _refuse_foreign(source)
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         _refuse_foreign(source)

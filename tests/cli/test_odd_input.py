@@ -1,0 +1,113 @@
+"""Odd sizes, texts, files and names: a result, or one clear line."""
+
+import json
+import subprocess
+
+import pytest
+
+TINY = ("forward", "--config", "tiny-decoder")
+PAIR = ("forward", "--config", "tiny-encoder-decoder")
+HUGE = (10**9, 10**18, 10**30)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("size", HUGE)
+@pytest.mark.parametrize("option", ["--batch", "--seq"])
+def test_a_huge_size_is_refused_at_once(command, device, size, option):
+    model = PAIR if option == "--seq" else TINY
+    if (device, option, size) == ("meta", "--batch", 10**9):
+        size = 10**17  # the smaller one can be counted, and is
+    code, out, err = command(*model, option, size, "--device", device)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "64 bits" in err or "bytes" in err
+
+
+def test_a_size_that_only_meta_can_take_costs_nothing_there(command):
+    code, out, err = command(*TINY, "--batch", 10**7, "--device", "meta", "--format", "json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["sizes"] == {"B": 10**7, "n": 16}
+
+
+@pytest.mark.parametrize("seed", [2**64, 10**30, -1])
+def test_a_seed_that_torch_cannot_take(command, seed):
+    code, out, err = command(*TINY, "--seed", seed)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "--seed" in err
+
+
+@pytest.mark.parametrize("option", ["--config", "--text-file", "-o", "--save"])
+@pytest.mark.parametrize("name", ["a" * 400 + ".json", "a/" * 3000 + "x.json", "\x1b[31m.json"])
+def test_a_name_that_is_no_file(command, tmp_path, monkeypatch, option, name):
+    monkeypatch.chdir(tmp_path)
+    arguments = ("--config", "tiny-decoder") if option != "--config" else ()
+    code, out, err = command("forward", *arguments, option, name)
+    assert "\x1b" not in out + err
+    if option in {"--config", "--text-file"} or len(name) > 255:
+        assert (code, out) == (2, "")
+        assert err.count("\n") == 1
+
+
+def test_two_results_in_one_file_are_refused(command, tmp_path):
+    path = tmp_path / "x.json"
+    code, _, err = command(*TINY, "-o", path, "--save", path)
+    assert (code, path.exists()) == (2, False)
+    assert "the other result goes there too" in err
+
+
+@pytest.mark.parametrize(
+    "text", ["\x1b[31mred", "\u202eabc", "\x85\x9b", "\x00", "\U0001f642", "שלום", "中文", "a\r\nb"]
+)
+def test_a_text_never_moves_the_cursor(command, text):
+    code, out, err = command(*TINY, "--text", text)
+    assert (code, err) == (0, "")
+    heading = next(line for line in out.splitlines() if line.startswith("text: "))
+    assert heading.isprintable()
+
+
+def test_tokens_of_a_vocabulary_never_turn_the_line_around(saved):
+    from dataclasses import replace  # noqa: PLC0415
+
+    from shapetrace.report import build_report  # noqa: PLC0415
+    from shapetrace.report.wording import heading  # noqa: PLC0415
+    from shapetrace.trace.storage import load  # noqa: PLC0415
+
+    trace = replace(load(saved), tokens=((("\u202eab\x9b\n\x1b", 7),),))
+    shown = dict(heading(build_report(trace, "tensors", "en", folded=True)))["text"]
+    assert shown == '"\\u202eab\\x9b\\n\\u001b":7'
+
+
+def test_a_byte_order_mark_is_no_text(command, tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_bytes(b"\xef\xbb\xbfhi")
+    _, out, _ = command(*TINY, "--text-file", path, "--format", "json")
+    assert json.loads(out)["tokens"] == [[["h", 104], ["i", 105]]]
+
+
+def test_many_texts_are_not_all_listed(command):
+    texts = [word for _ in range(20) for word in ("--text", "ab")]
+    _, out, _ = command(*TINY, *texts)
+    lines = [line for line in out.splitlines() if line.startswith("text: ")]
+    assert len(lines) == 9
+    assert lines[-1] == "text: ... +12 more"
+
+
+def test_targets_are_told_from_texts(command):
+    _, out, _ = command(*PAIR, "--text", "ab", "--target-text", "c")
+    assert 'text: "a":97  "b":98\ntarget: "c":99\n' in out
+
+
+def test_an_error_with_stderr_closed_keeps_its_exit_code(python):
+    shell = f'"{python}" -m shapetrace report missing.trace 2>&-'
+    assert subprocess.run(shell, shell=True, check=False).returncode == 2
+
+
+def test_meanings_are_for_what_the_axes_say():
+    from shapetrace.report.meanings import meaning  # noqa: PLC0415
+
+    assert meaning("x", "B n d_model", "en") == "one vector per token: the residual stream"
+    assert meaning("x", "B c h w", "en") == ""
+    assert meaning("k", "B h_kv n d_k", "en").startswith("key")
+    assert meaning("logits", "B classes", "zh") == ""
+    assert meaning("mask", "B m", "en") == "which tokens are real, not padding"
