@@ -108,19 +108,20 @@ def tensor_rows(trace: Trace, costs: Costs, language: Language) -> list[Row]:
 def _tensor_row(trace: Trace, costs: Costs, language: Language, record: TensorRecord) -> Row:
     site = trace.sites[record.site]
     counted, complete = costs.between(record.since, record.at)
+    dims = named_shape(record)
     return Row(
         at=record.at,
         scope=record.scope,
         path=trace.scopes[record.scope].path,
         name=site.name + record.element,
         kind=site.kind,
-        dims=named_shape(record),
+        dims=dims,
         shape=record.shape,
         dtype=record.dtype,
         bytes=record.nbytes,
         flops=counted,
         complete=complete,
-        meaning=meaning(site.name, language),
+        meaning=meaning(site.name, dims, language),
         file=site.file,
         line=site.line,
         storage=record.storage,

@@ -20,6 +20,7 @@ _CHINESE = {
     "configuration": "配置",
     "run": "运行",
     "text": "文本",
+    "target": "目标",
     "no target text was given: the text itself is the target": "未给目标文本：以原文为目标",
     "total": "合计",
     "parameters": "参数",

@@ -18,6 +18,7 @@ TOP = {
     "sizes": dict,
     "tokens": list,
     "totals": dict,
+    "training": (dict, type(None)),
     "rows": list,
     "mismatches": list,
     "failure": (dict, type(None)),
