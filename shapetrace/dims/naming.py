@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING
 from shapetrace.dims.expressions import ExpressionError, evaluate
 from shapetrace.dims.meaning import Dim
 from shapetrace.dims.samples import Curve, Samples, sample
-from shapetrace.dims.terms import Term, floor_division, number, power, product, symbol, total
+from shapetrace.dims.terms import (
+    Term,
+    floor_division,
+    number,
+    power,
+    product,
+    square,
+    symbol,
+    total,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -92,7 +101,13 @@ def holds(text: str, samples: Samples) -> bool:
 
 
 def candidates(samples: Samples) -> Iterator[Term]:
-    """Expressions worth trying: powers taken out first, then sums or products of the rest.
+    """Expressions worth trying, squares of others last."""
+    yield from _unsquared(samples)
+    yield from _squares(samples)
+
+
+def _unsquared(samples: Samples) -> Iterator[Term]:
+    """Powers taken out first, then sums or products of the rest.
 
     Where that leaves a fraction, a floor stands somewhere, and what looked like a power
     may be ``a//2``: then nothing is taken out.
@@ -109,6 +124,14 @@ def candidates(samples: Samples) -> Iterator[Term]:
         if rest.curves or len(samples.curves) == 1:
             yield from _sums(samples)
     yield from _quotients(samples)
+
+
+def _squares(samples: Samples) -> Iterator[Term]:
+    """``(image_size//patch_size)**2+1``: patches of a square image, and a class token."""
+    for offset in (0, *_OFFSETS):
+        root = samples.lowered(offset).root()
+        if root is not None:
+            yield from (total([square(term)], offset) for term in _unsquared(root))
 
 
 def _shifted(samples: Samples) -> Iterator[Term]:

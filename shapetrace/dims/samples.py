@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isqrt
 
 Curve = tuple[tuple[int, Fraction], ...]
 """Sizes of a name, each with what the axis came to; the base first."""
@@ -56,6 +57,15 @@ class Samples:
         curves = {n: tuple((x, y - offset) for x, y in curve) for n, curve in self.curves.items()}
         return replace(self, base=self.base - offset, curves=curves)
 
+    def root(self) -> Samples | None:
+        """The square root of the axis; None where some size is no square."""
+        base = _root(self.base)
+        curves = {n: [(x, _root(y)) for x, y in curve] for n, curve in self.curves.items()}
+        if base is None or any(y is None for curve in curves.values() for _, y in curve):
+            return None
+        whole = {n: tuple((x, y) for x, y in curve if y is not None) for n, curve in curves.items()}
+        return replace(self, base=base, curves=whole)
+
     def settled(self, name: str) -> bool:
         """Whether three points or more lie on a name's curve."""
         return len(self.curves[name]) > 2  # noqa: PLR2004 - two points fit any line
@@ -82,3 +92,10 @@ def sample(
     if unknown:
         raise ValueError(f"{unknown[0]} was probed but has no base size")
     return Samples(sizes, Fraction(base), curves)
+
+
+def _root(value: Fraction) -> Fraction | None:
+    if value <= 1 or value.denominator != 1:
+        return None
+    root = isqrt(value.numerator)
+    return Fraction(root) if root * root == value else None

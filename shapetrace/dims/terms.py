@@ -79,6 +79,12 @@ def power(name: str, exponent: int) -> list[Term]:
     return [symbol(name)] * exponent
 
 
+def square(term: Term) -> Term:
+    """``(a//b)**2``."""
+    text = term.text if term.binding == _ATOM else f"({term.text})"
+    return Term(f"{text}**2", _PRODUCT, term.cost + 1.5)
+
+
 def _held(term: Term, *, last: bool) -> str:
     """A factor's text; a quotient after another factor needs its parentheses too."""
     needs = term.binding == _SUM or (last and "//" in term.text and term.binding != _ATOM)

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from shapetrace.dims import Dim, evaluate
 from shapetrace.dims.naming import name_axis
+from shapetrace.dims.roughly import name_roughly
 from shapetrace.trace.declared import declared_dims
 from shapetrace.trace.records import (
     ParameterRecord,
@@ -180,7 +181,7 @@ class _Namer:
                 probes.setdefault(name, {})[Fraction(run.sizes[name], base.sizes[name])] = other
         found = name_axis(size, probes, base.sizes)
         if found.moved_by and found.dim.evidence == "literal":
-            dim = _foretold(_roughly(size, probes, base.sizes) or found.dim, size, runs)
+            dim = _foretold(name_roughly(size, probes, base.sizes) or found.dim, size, runs)
         else:
             dim = _foretold(found.dim, size, runs)
         if dim.evidence == "literal":
@@ -244,37 +245,6 @@ def _foretold(dim: Dim, size: int, runs: Sequence[tuple[str, Observation, int]])
             reason = f"{dim.name} fits each size moved alone, but not all of them together"
             return Dim(str(size), "literal", reason)
     return dim
-
-
-def _roughly(
-    size: int, probes: Mapping[str, Mapping[int | Fraction, int]], sizes: Mapping[str, int]
-) -> Dim | None:
-    """What an axis is where every size moved by a whole power of the factor, or not at all.
-
-    Roundings and limits (`d // h`, the longer of two) have no simple expression, but one
-    that holds at the run's own sizes and at most others; the detail says where it does not.
-    """
-    kept: dict[str, dict[int | Fraction, int]] = {}
-    dropped = []
-    for name, points in probes.items():
-        kept[name] = _alike(size, points)
-        at = [f"{name}={sizes[name] * factor}" for factor in points if factor not in kept[name]]
-        dropped += at
-        if not kept[name]:
-            return None
-    dim = name_axis(size, kept, sizes).dim
-    if dim.evidence == "literal" and any(map(str.isalpha, dim.name)):
-        return None
-    return replace(dim, detail=f"{dim.detail}; not so at {', '.join(dropped)}")
-
-
-def _alike(size: int, points: Mapping[int | Fraction, int]) -> dict[int | Fraction, int]:
-    """The points on the curve of one power of the factor, of that with the most of them."""
-    curves = [
-        {factor: x for factor, x in points.items() if size * Fraction(factor) ** power == x}
-        for power in (1, -1, 0, 2)
-    ]
-    return max(curves, key=len)
 
 
 def _fitting(every: Sequence[tuple[Observation, int]], owner: str) -> list[str]:

@@ -12,7 +12,8 @@ from shapetrace.capture import record
 from shapetrace.capture.probes import probe
 from shapetrace.capture.subject import Subject
 from shapetrace.model import ModelConfig, build
-from shapetrace.trace.naming import declared_dims, named
+from shapetrace.trace.declared import declared_dims
+from shapetrace.trace.naming import named
 
 KINDS = ("tiny-encoder", "tiny-decoder", "tiny-encoder-decoder")
 VARIANTS = (
