@@ -52,8 +52,9 @@ def is_folder(path: Path) -> bool:
 
 def read_toml(path: Path) -> Values:
     """The table in a TOML file; a broken one is a `ModelError` with the line."""
+    text = read_text(path)
     try:
-        return tomllib.loads(read_text(path))
+        return tomllib.loads(text)
     except RecursionError:
         raise ModelError(f"{path} is not valid TOML: it is nested too deeply") from None
     except ValueError as error:  # broken TOML, or a number of thousands of digits
@@ -62,8 +63,9 @@ def read_toml(path: Path) -> Values:
 
 def read_json(path: Path) -> Values:
     """The object in a JSON file; a broken one is a `ModelError` with the line."""
+    text = read_text(path)
     try:
-        values = json.loads(read_text(path), object_pairs_hook=_object)
+        values = json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise ModelError(
             f"{path} is not valid JSON: {error.msg} (at line {error.lineno}, column {error.colno})"
