@@ -13,7 +13,7 @@ from torch import nn
 from shapetrace.capture import events as kinds
 from shapetrace.capture.braces import Held
 from shapetrace.capture.events import Event, Seen
-from shapetrace.capture.rewriter import REGISTRY, Binding, FunctionSite
+from shapetrace.capture.sites import REGISTRY, Binding, FunctionSite
 from shapetrace.capture.storages import Block
 from shapetrace.trace.records import (
     OpRecord,

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import nn
 
-from shapetrace.capture.rewriter import is_internal
+from shapetrace.capture.sites import is_internal
 
 Wanted = Mapping[str, frozenset[int] | None]
 """By source file, the first lines of functions; None for every function of the file."""

@@ -11,7 +11,7 @@ from typing import Any
 from jaxtyping import AbstractArray
 
 from shapetrace.capture.namespaces import owner_of
-from shapetrace.capture.rewriter import REGISTRY
+from shapetrace.capture.sites import REGISTRY
 from shapetrace.check.enforcement import Enforcement, Signature
 
 _CHECKERS = ("/beartype/", "/typeguard/", "<@beartype")

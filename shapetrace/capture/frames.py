@@ -11,7 +11,7 @@ from itertools import islice
 from types import FrameType, FunctionType, TracebackType
 
 from shapetrace.capture.discover import is_traced
-from shapetrace.capture.rewriter import is_internal
+from shapetrace.capture.sites import is_internal
 
 _SPAN = 3
 """Lines of a statement that are shown."""

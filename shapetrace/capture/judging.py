@@ -10,7 +10,7 @@ from typing import Any
 from shapetrace.capture.assemble import Tables
 from shapetrace.capture.declarations import Declarations, Declared, unjudged, verdicts
 from shapetrace.capture.namespaces import namespace
-from shapetrace.capture.rewriter import REGISTRY
+from shapetrace.capture.sites import REGISTRY
 from shapetrace.trace.records import TensorRecord
 
 

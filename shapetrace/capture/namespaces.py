@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import CodeType, FunctionType
 
 from shapetrace.capture.declarations import NOWHERE, Namespace
-from shapetrace.capture.rewriter import FunctionSite
+from shapetrace.capture.sites import FunctionSite
 
 
 def by_file(functions: Iterable[FunctionType]) -> dict[str, list[FunctionType]]:

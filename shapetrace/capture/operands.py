@@ -14,7 +14,7 @@ from torch import nn
 from shapetrace.capture.elements import elements
 from shapetrace.capture.evaluate import Unknown, evaluate
 from shapetrace.capture.frames import Place, assignment, conditions
-from shapetrace.capture.rewriter import is_internal
+from shapetrace.capture.sites import is_internal
 from shapetrace.trace.records import Operand, Shape
 
 StorageOf = Callable[[torch.Tensor], int | None]

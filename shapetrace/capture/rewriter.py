@@ -10,88 +10,43 @@ from __future__ import annotations
 
 import ast
 import itertools
-import os
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import TypeVar
 
+from shapetrace.capture.sites import (
+    BEGIN,
+    ENTER,
+    EXIT,
+    HOLD,
+    MARK,
+    REGISTRY,
+    SEE,
+    SEE_ALL,
+    SEE_ATTRIBUTE,
+    SHIELD,
+    Binding,
+    FunctionSite,
+    is_internal,
+)
+from shapetrace.capture.syntax import (
+    arguments_of,
+    attributes_in,
+    braces_in,
+    holds_no_tensor,
+    is_generator,
+    may_run,
+    names_in,
+    owner_of,
+    parameters_of,
+    predeclared,
+    text_of,
+)
 from shapetrace.trace.records import RecordKind, Site
 
-ENTER, SEE, SEE_ALL, SEE_ATTRIBUTE, BEGIN, HOLD, MARK, EXIT, SHIELD = (
-    f"\0shapetrace:{name}"
-    for name in [
-        "enter",
-        "see",
-        "see_all",
-        "see_attribute",
-        "begin",
-        "hold",
-        "mark",
-        "exit",
-        "shield",
-    ]
-)
 SHIELDED = frozenset({"svdvals", "eigvalsh", "eigvals", "flex_attention"})
 """Functions that behave differently under any dispatch mode: called with none active."""
 
 _Node = TypeVar("_Node", bound=ast.AST)
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A `Site`, and what the source says of the value.
-
-    Attributes:
-        site: The place.
-        owner: Number of its function.
-        annotation: As written; empty when there is none.
-        inherited: Whether the annotation stands at an earlier binding of the same variable.
-            To a type checker it holds here too; people who rebind a name to another shape
-            mean otherwise, so one that does not hold is taken as not said.
-    """
-
-    site: Site
-    owner: int
-    annotation: str = ""
-    inherited: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionSite:
-    """A function that reports, and where it is.
-
-    Attributes:
-        file: Source file.
-        line: Line of its ``def``.
-        qualname: Qualified name.
-        name: Its own name.
-        internal: Whether it is torch's.
-        braces: Parts in braces of its annotations: ``self.d_k`` of ``"B {self.d_k}"``.
-    """
-
-    file: str
-    line: int
-    qualname: str
-    name: str
-    internal: bool
-    braces: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class Registry:
-    """Numbers that rewritten code reports, and what they stand for; one per process."""
-
-    bindings: list[Binding] = field(default_factory=list)
-    functions: list[FunctionSite] = field(default_factory=list)
-
-
-REGISTRY = Registry()
-
-
-def is_internal(file: str) -> bool:
-    """Whether a file belongs to torch itself."""
-    return f"{os.sep}torch{os.sep}" in file
 
 
 def _call(function: str, *arguments: ast.expr) -> ast.Call:
@@ -140,7 +95,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        if _is_generator(node):
+        if is_generator(node):
             self.skipped.append(f"{self._qualname(node.name)} (generator)")
             return node
         if node.name.startswith("__") and node.name.endswith("__"):
@@ -150,9 +105,9 @@ class Rewriter(ast.NodeTransformer):
         self._in_class = bool(self.scope) and self.scope[-1] != "<locals>"
         self.scope += [node.name, "<locals>"]
         self.in_function = True
-        self.predeclared = dict(_predeclared(node.body))
+        self.predeclared = dict(predeclared(node.body))
         self.declared = dict(self.predeclared)
-        self.returns = _text(node.returns)
+        self.returns = text_of(node.returns)
         self._rewrite_body(node, qualname)
         del self.scope[-2:]
         self.in_function, self.predeclared, self.declared, self.returns = saved
@@ -162,16 +117,16 @@ class Rewriter(ast.NodeTransformer):
         return ".".join([*self.scope, name])
 
     def _rewrite_body(self, node: ast.FunctionDef, qualname: str) -> None:
-        braces = tuple(dict.fromkeys(_braces(node)))
+        braces = tuple(dict.fromkeys(braces_in(node)))
         site = FunctionSite(self.file, node.lineno, qualname, node.name, self.internal, braces)
         REGISTRY.functions.append(site)
         saved, self.owner = self.owner, len(REGISTRY.functions) - 1
         number = ast.Constant(self.owner)
-        parameters = _parameters(node.args)
-        owner = _owner(node, parameters, in_class=self._in_class)
+        parameters = parameters_of(node.args)
+        owner = owner_of(node, parameters, in_class=self._in_class)
         seen = [
             self._statement(
-                _call(SEE, self._site(p.arg, "argument", p, _text(p.annotation)), _load(p.arg)), p
+                _call(SEE, self._site(p.arg, "argument", p, text_of(p.annotation)), _load(p.arg)), p
             )
             for p in parameters
             if p.arg != owner
@@ -180,7 +135,7 @@ class Rewriter(ast.NodeTransformer):
         docstring, body = node.body[:first], node.body[first:]
         start = body[0] if body else node
         enter = _call(ENTER, number, _load(owner) if owner else ast.Constant(None))
-        held = [self._statement(_call(HOLD, number, _arguments(parameters)), start)]
+        held = [self._statement(_call(HOLD, number, arguments_of(parameters)), start)]
         # Only a forward can be an equal call of an earlier one; it says what it was given.
         begin = [self._statement(_call(BEGIN, *(_load(p.arg) for p in parameters)), start)]
         inner = [
@@ -243,7 +198,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
         self._visit_value(node)
-        if not self.in_function or _holds_no_tensor(node.value):
+        if not self.in_function or holds_no_tensor(node.value):
             return node
         after: list[ast.stmt] = []
         for target in node.targets:
@@ -253,8 +208,8 @@ class Rewriter(ast.NodeTransformer):
                 case ast.Attribute():
                     node.value = self._seen(ast.unparse(target), "attribute", node.value, node)
                 case ast.Tuple() | ast.List() | ast.Starred():
-                    after += self._seen_after(list(_names(target)), node)
-                    for element in _attributes(target):
+                    after += self._seen_after(list(names_in(target)), node)
+                    for element in attributes_in(target):
                         after += self._seen_attribute(element, node)
                 case _:
                     after.append(self._statement(_call(MARK), node))
@@ -272,7 +227,7 @@ class Rewriter(ast.NodeTransformer):
         assert node.value is not None  # noqa: S101 - mypy can't see through the visit
         kind: RecordKind = "local" if isinstance(node.target, ast.Name) else "attribute"
         name = ast.unparse(node.target)
-        node.value = self._seen(name, kind, node.value, node, _text(node.annotation))
+        node.value = self._seen(name, kind, node.value, node, text_of(node.annotation))
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
@@ -304,7 +259,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
-        return self._marked(node) if self.in_function and _may_run(node.test) else node
+        return self._marked(node) if self.in_function and may_run(node.test) else node
 
     def visit_If(self, node: ast.If) -> ast.AST:
         return self._with_test(node)
@@ -319,12 +274,12 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _runs(self, value: ast.expr) -> bool:
-        return self.in_function and _may_run(value)
+        return self.in_function and may_run(value)
 
     def visit_For(self, node: ast.For) -> ast.AST:
         items = self.visit(node.iter)
         node.iter = _placed(_call(MARK, items), items) if self._runs(items) else items
-        bound = list(_names(node.target)) if self.in_function else []
+        bound = list(names_in(node.target)) if self.in_function else []
         seen = self._seen_after(bound, node)
         node.body = [*seen, *self._block(node.body)]
         node.orelse = self._block(node.orelse)
@@ -334,7 +289,7 @@ class Rewriter(ast.NodeTransformer):
         for item in node.items:
             item.context_expr = self.visit(item.context_expr)
         targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
-        bound = list(itertools.chain.from_iterable(_names(target) for target in targets))
+        bound = list(itertools.chain.from_iterable(names_in(target) for target in targets))
         seen = self._seen_after(bound, node) if self.in_function else []
         node.body = [*seen, *self._block(node.body)]
         return node
@@ -354,97 +309,3 @@ class Rewriter(ast.NodeTransformer):
 
 def _placed(node: _Node, at: ast.AST) -> _Node:
     return ast.copy_location(node, at)
-
-
-def _text(annotation: ast.expr | None) -> str:
-    return "" if annotation is None else ast.unparse(annotation)
-
-
-def _parameters(arguments: ast.arguments) -> list[ast.arg]:
-    plain = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return plain + [extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None]
-
-
-def _arguments(parameters: Sequence[ast.arg]) -> ast.expr:
-    """A dict of all arguments by name."""
-    names: list[ast.expr | None] = [ast.Constant(p.arg) for p in parameters]
-    return ast.Dict(names, [_load(p.arg) for p in parameters])
-
-
-_IN_BRACES = re.compile(r"\{([^{}]+)\}")
-
-
-def _braces(function: ast.FunctionDef) -> Iterator[str]:
-    """The parts in braces of the strings in a function's annotations."""
-    annotations = [p.annotation for p in _parameters(function.args)] + [function.returns]
-    annotations += [n.annotation for n in _own_nodes(function.body) if isinstance(n, ast.AnnAssign)]
-    for annotation in annotations:
-        for node in ast.walk(annotation) if annotation is not None else ():
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield from _IN_BRACES.findall(node.value)
-
-
-def _owner(node: ast.FunctionDef, parameters: Sequence[ast.arg], *, in_class: bool) -> str:
-    """The parameter that is the method's object, whatever it is called; empty without one."""
-    static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
-    if not parameters or static or not (in_class or parameters[0].arg == "self"):
-        return ""
-    return parameters[0].arg if node.args.posonlyargs or node.args.args else ""
-
-
-def _names(target: ast.expr) -> Iterator[str]:
-    """Plain names that an assignment target binds."""
-    match target:
-        case ast.Name(id=name):
-            yield name
-        case ast.Starred(value=value):
-            yield from _names(value)
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            for element in elements:
-                yield from _names(element)
-
-
-def _attributes(target: ast.expr) -> Iterator[ast.Attribute]:
-    match target:
-        case ast.Attribute():
-            yield target
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            for element in elements:
-                yield from _attributes(element)
-
-
-def _own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes of a function body, without those of functions and classes inside it."""
-    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-    for node in body:
-        yield node
-        if not isinstance(node, inner):
-            yield from _own_nodes(list(ast.iter_child_nodes(node)))
-
-
-def _is_generator(node: ast.FunctionDef) -> bool:
-    return any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in _own_nodes(node.body))
-
-
-def _predeclared(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
-    """Bare annotations (``q: Float[...]`` with no value) declare later assignments."""
-    for node in _own_nodes(body):
-        if isinstance(node, ast.AnnAssign) and node.value is None:
-            yield ast.unparse(node.target), _text(node.annotation)
-
-
-def _holds_no_tensor(value: ast.expr) -> bool:
-    """Whether an expression is plainly a number, a shape or the like, and runs nothing."""
-    match value:
-        case ast.Constant() | ast.JoinedStr():
-            return True
-        case ast.Attribute(value=ast.Name(), attr=name):
-            return name in {"shape", "dtype", "device", "ndim", "training"}
-        case ast.Subscript(value=inner, slice=ast.Constant() | ast.UnaryOp(operand=ast.Constant())):
-            return _holds_no_tensor(inner)
-    return False
-
-
-def _may_run(value: ast.expr) -> bool:
-    """Whether an expression may run an operator: it calls or computes something."""
-    return any(isinstance(node, ast.Call | ast.BinOp) for node in ast.walk(value))

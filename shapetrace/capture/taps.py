@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture import events as kinds
-from shapetrace.capture import rewriter
+from shapetrace.capture import sites
 from shapetrace.capture.braces import worths
 from shapetrace.capture.elements import is_container, stored
 from shapetrace.capture.recorder import PLAIN, Recorder
@@ -135,7 +135,7 @@ def hold(function: int, arguments: dict[str, Any]) -> None:
     """A function whose annotations have parts in braces has been given its arguments."""
     recorder = _active.recorder
     if recorder is not None and recorder.replay is None and recorder.thread == get_ident():
-        texts = rewriter.REGISTRY.functions[function].braces
+        texts = sites.REGISTRY.functions[function].braces
         recorder.append((kinds.HOLD, worths(texts, arguments)))
 
 
@@ -160,14 +160,14 @@ def shield(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 TAPS: dict[str, Callable[..., Any]] = {
-    rewriter.ENTER: enter,
-    rewriter.EXIT: leave,
-    rewriter.SEE: see,
-    rewriter.SEE_ALL: see_all,
-    rewriter.SEE_ATTRIBUTE: see_attribute,
-    rewriter.BEGIN: begin,
-    rewriter.HOLD: hold,
-    rewriter.MARK: mark,
-    rewriter.SHIELD: shield,
+    sites.ENTER: enter,
+    sites.EXIT: leave,
+    sites.SEE: see,
+    sites.SEE_ALL: see_all,
+    sites.SEE_ATTRIBUTE: see_attribute,
+    sites.BEGIN: begin,
+    sites.HOLD: hold,
+    sites.MARK: mark,
+    sites.SHIELD: shield,
 }
 """What each constant of rewritten code stands for."""
