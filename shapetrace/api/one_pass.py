@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shapetrace.api.choosing import choose_config, directory_of, name_of
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from shapetrace.api.inputs import Inputs
     from shapetrace.model import ModelConfig
     from shapetrace.trace.records import Trace
+
+AS_BYTES = "the model's folder has no tokenizer.json: the text is read as bytes"
+"""Said where trained weights get ids that they were not trained on."""
 
 DEVICES = ("cpu", "cuda", "meta")
 
@@ -93,12 +97,17 @@ def _from_texts(
     sized: bool,
 ) -> Inputs:
     from shapetrace.text import tokenizer_for  # noqa: PLC0415 - random ids need none
+    from shapetrace.text.bytelevel import BYTES  # noqa: PLC0415
 
     if sized:
         raise ShapetraceError(
             "--batch and --seq are for random ids; leave them out where a text is given"
         )
-    return text_inputs(config, tokenizer_for(folder, config.vocab_size), texts, targets)
+    tokenizer = tokenizer_for(folder, config.vocab_size)
+    inputs = text_inputs(config, tokenizer, texts, targets)
+    if folder is not None and tokenizer.name == "byte-level" and config.vocab_size != BYTES:
+        return replace(inputs, notes=(*inputs.notes, AS_BYTES))
+    return inputs
 
 
 def check_seed(seed: int) -> None:

@@ -111,6 +111,11 @@ def _check_names(
 
 def _fitted(found: Tensor, source: Source, key: str, expected: Tensor, path: Path) -> Tensor:
     """The tensor as the parameter wants it: transposed, its third, and of its shape."""
+    if not found.is_floating_point():
+        raise ModelError(
+            f"tensor {key!r} in {path} holds {str(found.dtype).removeprefix('torch.')}; "
+            "only weights in floating point can be used"
+        )
     tensor = found.t() if source.transposed and found.dim() > 1 else found
     thirds = 1 if source.part is None else 3
     wanted = [expected.shape[0] * thirds, *expected.shape[1:]]

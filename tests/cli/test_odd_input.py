@@ -111,3 +111,26 @@ def test_meanings_are_for_what_the_axes_say():
     assert meaning("k", "B h_kv n d_k", "en").startswith("key")
     assert meaning("logits", "B classes", "zh") == ""
     assert meaning("mask", "B m", "en") == "which tokens are real, not padding"
+
+
+def test_trained_weights_without_their_tokenizer_say_so(command, stories, tmp_path):
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).symlink_to((stories / name).resolve())
+    code, out, _ = command("forward", "--config", tmp_path, "--text", "Once")
+    assert code == 0
+    assert "note: the model's folder has no tokenizer.json: the text is read as bytes" in out
+
+
+def test_weights_that_are_no_floating_point_are_refused(command, stories, tmp_path):
+    import torch  # noqa: PLC0415
+    from safetensors.torch import load_file, save_file  # noqa: PLC0415
+
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).symlink_to((stories / name).resolve())
+    weights = load_file(stories / "model.safetensors")
+    weights["model.norm.weight"] = weights["model.norm.weight"].to(torch.int8)
+    save_file(weights, tmp_path / "model.safetensors")
+    code, out, err = command("forward", "--config", tmp_path, "--text", "Once")
+    assert (code, out) == (2, "")
+    assert "tensor 'model.norm.weight'" in err
+    assert "holds int8" in err
