@@ -75,9 +75,12 @@ class Attention(nn.Module):
         products themselves take the time, and the copy would take memory.
         """
         if self.wq.numel() + 2 * self.wk.numel() <= JOINED_BELOW:
-            cache.w_qkv = cat((self.wq, self.wk, self.wv))
-            if self.bq is not None and self.bk is not None and self.bv is not None:
-                cache.b_qkv = cat((self.bq, self.bk, self.bv))
+            w_qkv: Float[Tensor, "d_qkv d_model"] = cat((self.wq, self.wk, self.wv))
+            biased = self.bq is not None and self.bk is not None and self.bv is not None
+            b_qkv: Float[Tensor, " d_qkv"] | None = (
+                cat((self.bq, self.bk, self.bv)) if biased else None
+            )
+            cache.join(w_qkv, b_qkv)
 
     def continued(
         self,
@@ -144,9 +147,14 @@ class Attention(nn.Module):
             linear(x, self.wq, self.bq).view(B, n, self.h, self.d_k).transpose(1, 2)
         )
         if cache.k is None:
-            cache.k = linear(memory, self.wk, self.bk).view(B, m, self.h_kv, -1).transpose(1, 2)
-            cache.v = linear(memory, self.wv, self.bv).view(B, m, self.h_kv, -1).transpose(1, 2)
-        k: Float[Tensor, "B h_kv m d_k"] = cache.k
+            new_k: Float[Tensor, "B h_kv m d_k"] = (
+                linear(memory, self.wk, self.bk).view(B, m, self.h_kv, -1).transpose(1, 2)
+            )
+            new_v: Float[Tensor, "B h_kv m d_k"] = (
+                linear(memory, self.wv, self.bv).view(B, m, self.h_kv, -1).transpose(1, 2)
+            )
+            cache.keep(new_k, new_v)
+        k: Float[Tensor, "B h_kv m d_k"] | None = cache.k
         v: Float[Tensor, "B h_kv m d_k"] | None = cache.v
         head_output: Float[Tensor, "B h n d_k"] = self.attend_across(q, k, v, visible, 0.0)
         output: Float[Tensor, "B n d_model"] = self.output(head_output)

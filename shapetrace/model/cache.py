@@ -40,10 +40,21 @@ class LayerCache:
         start, n = self.length, k.shape[2]
         self.length = start + n
         while self.length > self.k.shape[2]:
-            self.k = doubled(self.k)
-            self.v = doubled(self.v)
+            self.grow()
         self.k.narrow(2, start, n).copy_(k)
         self.v.narrow(2, start, n).copy_(v)
+
+    def grow(self) -> None:
+        """Take memory for twice as many positions."""
+        self.k = doubled(self.k)
+        self.v = doubled(self.v)
+
+    def join(
+        self, w_qkv: Float[Tensor, "d_qkv d_model"], b_qkv: Float[Tensor, " d_qkv"] | None
+    ) -> None:
+        """Hold the three projections as one."""
+        self.w_qkv = w_qkv
+        self.b_qkv = b_qkv
 
     def keys(self) -> Float[Tensor, "B h_kv m d_k"]:
         """The keys of all positions so far; a view."""
@@ -65,6 +76,11 @@ class MemoryCache:
 
     k: Float[Tensor, "B h_kv m d_k"] | None = None
     v: Float[Tensor, "B h_kv m d_k"] | None = None
+
+    def keep(self, k: Float[Tensor, "B h_kv m d_k"], v: Float[Tensor, "B h_kv m d_k"]) -> None:
+        """Keep the source's keys and values."""
+        self.k = k
+        self.v = v
 
 
 class Cache:
@@ -121,6 +137,12 @@ class Cache:
         kept = (tensor for source in self.sources for tensor in (source.k, source.v))
         own = self._position_bytes * self.length
         return own + sum(tensor.nbytes for tensor in kept if tensor is not None)
+
+    def read(self, memory: Float[Tensor, "B m d_model"], mask: Bool[Tensor, "B m"] | None) -> None:
+        """Keep the encoder's output; its keys and values are made in the next step."""
+        self.memory = memory
+        self.memory_mask = mask
+        self.sources = [MemoryCache() for _ in self.layers]
 
     def position_ids(self, n: int) -> Int[Tensor, "B n"] | None:
         """Where each of the next `n` tokens stands in its own text; None where all agree."""

@@ -124,9 +124,7 @@ class EncoderDecoder(Transformer):
     ) -> None:
         """Read the source, once; the decoder's layers keep its keys and values in `cache`."""
         memory: Float[Tensor, "B m d_model"] = self.encoder(token_ids, mask)
-        cache.memory = memory
-        cache.memory_mask = mask
-        cache.sources = [MemoryCache() for _ in self.decoder.blocks]
+        cache.read(memory, mask)
 
     def extend(self, token_ids: Int[Tensor, "B n"], cache: Cache) -> Float[Tensor, "B vocab_size"]:
         """A score for each token that may follow the last of `n` new ones of the target.

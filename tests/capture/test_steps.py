@@ -111,3 +111,24 @@ def test_a_thousand_tokens_take_little_room():
         # q, k, v, output and two feed-forward matrices of two layers; scores and values; head.
         wanted = 2 * (2 * (4 * d * d + 2 * d * 64) + 4 * step.m * d) + 2 * d * 256
         assert cost == wanted
+
+
+@pytest.mark.parametrize("cache", [True, False])
+@pytest.mark.parametrize("config", ["tiny-decoder", "tiny-encoder-decoder"])
+def test_every_tensor_of_a_generation_is_declared_and_holds(config, cache):
+    made = generate(
+        config,
+        ["dog bites", "cat"],
+        max_new_tokens=4,
+        trace=True,
+        temperature=1.0,
+        top_k=9,
+        top_p=0.9,
+        cache=cache,
+        settings=["positions=rope", "h_kv=2"],
+    )
+    assert made.trace.tensors
+    for tensor in made.trace.tensors:
+        site = made.trace.sites[tensor.site]
+        assert tensor.declared is not None, (site.function, site.name, tensor.element)
+        assert tensor.holds, (site.function, site.name, tensor.shape, tensor.declared.text)

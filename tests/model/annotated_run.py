@@ -21,6 +21,14 @@ hook = install_import_hook("shapetrace.model", "beartype.beartype")
 import torch  # noqa: E402 - after the hook
 
 from shapetrace.model import ModelConfig, build  # noqa: E402
+from shapetrace.model.generation import Request, Sampling, generate  # noqa: E402
+from shapetrace.model.training import (  # noqa: E402
+    MaskedText,
+    Pairs,
+    Text,
+    Trainer,
+    TrainingSettings,
+)
 
 seen: dict[types.CodeType, dict[str, object]] = {}
 checked: set[tuple[str, str]] = set()
@@ -97,7 +105,34 @@ def run(values):
             model(ids, mask, torch.ones_like(ids))
         if config.pooler:
             model.pooled(x)
+    if config.kind != "encoder":
+        write(model)
+    if config.head != "none":
+        learn(model)
     sys.settrace(None)
+
+
+def write(model):
+    model.eval()
+    prompts = [[1, 2, 3, 4, 5], [6, 7]]
+    drawn = Sampling(temperature=0.9, top_k=20, top_p=0.9)
+    for cache, sampling in ((True, Sampling()), (False, drawn), (True, drawn)):
+        request = Request(prompts=prompts, max_new_tokens=3, sampling=sampling, cache=cache)
+        generate(model, request)
+    generate(model, Request(prompts=[[1]], max_new_tokens=3))
+
+
+def learn(model):
+    rows = [[5, 6, 7], [8, 9, 10, 11]]
+    data = {
+        "decoder": lambda: Text([*range(50)] * 2),
+        "encoder": lambda: MaskedText([*range(50)] * 2, 3, 50),
+        "encoder-decoder": lambda: Pairs(rows, rows, 1, 2),
+    }[model.config.kind]()
+    trainer = Trainer(model, data, TrainingSettings(batch=2, seq=8))
+    with torch.enable_grad():
+        trainer.step()
+    trainer.evaluate(1)
 
 
 if __name__ == "__main__":
@@ -112,4 +147,5 @@ if __name__ == "__main__":
     assert {name for _, name in checked} >= {
         *("token_ids", "x", "q", "k", "v", "scores", "weights"),
         *("head_output", "concat", "ffn_hidden", "logits"),
+        *("new_k", "new_v", "heads", "visible", "next_ids", "loss", "labels", "up_to_here"),
     }

@@ -21,6 +21,7 @@ TYPED = (
     "explicit",
     "feedforward",
     "fused",
+    "generation/filters",
     "heads",
     "norm",
     "positions",

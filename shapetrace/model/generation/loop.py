@@ -193,7 +193,7 @@ class _Run:
         last = [len(row) - 1 for row in rows]
         memory: Float[Tensor, "B m d_model"] | None = self.cache.memory
         logits: Float[Tensor, "B n vocab_size"] = recomputed(
-            self.model, rows, memory, self.cache.memory_mask, self.like
+            self.model, rows, memory, self.cache.memory_mask, self.like.device
         )
         final: Float[Tensor, "B vocab_size"] = logits[range(len(rows)), last]
         return choose(final, self.request.sampling, self.generators)
@@ -241,15 +241,15 @@ def recomputed(
     rows: Sequence[Sequence[int]],
     memory: Float[Tensor, "B m d_model"] | None,
     memory_mask: Bool[Tensor, "B m"] | None,
-    like: Tensor,
+    device: torch.device,
 ) -> Float[Tensor, "B n vocab_size"]:
     """The scores at every position by the ordinary forward; shorter texts padded at the right."""
     n = max(map(len, rows))
     padded = [list(row) + [0] * (n - len(row)) for row in rows]
-    token_ids: Int[Tensor, "B n"] = torch.tensor(padded, device=like.device)
+    token_ids: Int[Tensor, "B n"] = torch.tensor(padded, device=device)
     real = [[place < len(row) for place in range(n)] for row in rows]
     mask: Bool[Tensor, "B n"] | None = (
-        None if all(map(all, real)) else torch.tensor(real, device=like.device)
+        None if all(map(all, real)) else torch.tensor(real, device=device)
     )
     if isinstance(model, Decoder) or memory is None:
         logits: Float[Tensor, "B n vocab_size"] = model(token_ids, mask)

@@ -6,7 +6,7 @@ with the batches that it would have had.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -49,6 +49,7 @@ class Batch:
         return Batch(*moved)  # type: ignore[arg-type]
 
 
+@runtime_checkable
 class Data(Protocol):
     """Where batches come from."""
 
@@ -84,7 +85,7 @@ class Text:
 
     def windows(
         self, B: int, n: int, generator: Generator, *, held_out: bool
-    ) -> Int[Tensor, "B n+1"]:
+    ) -> Int[Tensor, "B span"]:
         """Any `B` stretches of `n` + 1 tokens."""
         self.check(n)
         ids: Int[Tensor, " tokens"] = (
@@ -95,7 +96,7 @@ class Text:
 
     def batch(self, B: int, n: int, generator: Generator, *, held_out: bool = False) -> Batch:
         """Texts, and at each position the token after it."""
-        window: Int[Tensor, "B n+1"] = self.windows(B, n, generator, held_out=held_out)
+        window: Int[Tensor, "B span"] = self.windows(B, n, generator, held_out=held_out)
         return Batch(window[:, :-1], window[:, 1:])
 
 
@@ -162,6 +163,12 @@ class Pairs:
         """Sources, and targets shifted by one; longer ones are cut at `n`."""
         pairs = self.rest if held_out else self.train
         chosen = [pairs[i] for i in randint(len(pairs), (B,), generator=generator).tolist()]
+        token_ids: Int[Tensor, "B m"]
+        mask: Bool[Tensor, "B m"]
+        target_ids: Int[Tensor, "B n"]
+        target_mask: Bool[Tensor, "B n"]
+        labels: Int[Tensor, "B n"]
+        real: Bool[Tensor, "B n"]
         token_ids, mask = padded([source[:n] for source, _ in chosen])
         target_ids, target_mask = padded([target[:-1][:n] for _, target in chosen])
         labels, real = padded([target[1 : n + 1] for _, target in chosen])
