@@ -17,20 +17,26 @@ from shapetrace.trace.storage import save
 if TYPE_CHECKING:
     from os import PathLike
 
+    from shapetrace.api.annotating import annotate_instance as annotate
     from shapetrace.api.check_block import checking
+    from shapetrace.api.generating import generate
     from shapetrace.api.one_pass import forward
+    from shapetrace.api.training import train
     from shapetrace.model import ModelConfig
 
 __all__ = [
     "Trace",
+    "annotate",
     "checking",
     "choose_config",
     "configs",
     "forward",
+    "generate",
     "load",
     "record",
     "save",
     "trace",
+    "train",
 ]
 
 
@@ -40,10 +46,22 @@ def __getattr__(name: str) -> object:
         from shapetrace.api.one_pass import forward  # noqa: PLC0415
 
         return forward
+    if name == "generate":
+        from shapetrace.api.generating import generate  # noqa: PLC0415
+
+        return generate
+    if name == "train":
+        from shapetrace.api.training import train  # noqa: PLC0415
+
+        return train
     if name == "checking":
         from shapetrace.api.check_block import checking  # noqa: PLC0415
 
         return checking
+    if name == "annotate":
+        from shapetrace.api.annotating import annotate_instance  # noqa: PLC0415
+
+        return annotate_instance
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
