@@ -31,7 +31,9 @@ def elements(value: Any, path: str = "", depth: int = _DEPTH) -> Iterator[tuple[
         yield path, value
     elif depth:
         for place, item in _items(value):
-            if type(item) not in SCALARS:
+            if isinstance(item, torch.Tensor):
+                yield path + place, item
+            elif type(item) not in SCALARS:
                 yield from elements(item, path + place, depth - 1)
 
 

@@ -11,6 +11,7 @@ from shapetrace.model.generation import Request, Sampling, generate
 from shapetrace.model.generation.sampling import draw, filtered
 
 transformers = pytest.importorskip("transformers")
+process = pytest.importorskip("transformers.generation.logits_process")
 STORIES = Path(__file__).parents[2] / "../shared/data/stories260k"
 SIZES = {
     "vocab_size": 97,
@@ -88,8 +89,6 @@ SAMPLINGS = (
 
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
 def test_filtered_distributions_are_theirs(sampling):
-    from transformers.generation import logits_process as process
-
     torch.manual_seed(0)
     logits = torch.randn(4, 200) * 3
     scores = logits
