@@ -18,6 +18,8 @@ from shapetrace.trace.records import Fold, Trace
 
 STEP = 100
 """``(STEP, times)``: a step begins, before which so many are left out."""
+_PLAIN = (kinds.ENTER, kinds.EXIT, kinds.MARK, STEP)
+"""Events that hold no number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,23 +162,16 @@ def _flat(
     form: list[Any] = []
     sizes: list[int] = []
     blocks: list[int] = []
-
-    def see(seen: Any) -> None:
-        form.append((len(seen[0]), seen[1], seen[2] is None, *seen[3:]))
-        sizes.extend(seen[0])
-        if seen[2] is not None:
-            blocks.append(seen[2])
-
     for event in step:
         form.append(event[0])
         match event[0]:
             case kinds.SEE:
                 form.append(event[1:3])
-                see(event[3])
+                _see(event[3], form, sizes, blocks)
             case kinds.SEE_ALL:
                 for binding, path, seen in event[1]:
                     form.append((binding, path))
-                    see(seen)
+                    _see(seen, form, sizes, blocks)
             case kinds.OP:
                 _op(event, form, sizes, blocks)
             case kinds.FREE:
@@ -185,13 +180,19 @@ def _flat(
                 template = id(event[1])
                 form.append(template if template in known else ("new", templates[template]))
                 form.append((event[2], event[4], len(event[3])))
-                for pair in event[3].items():
-                    blocks.extend(pair)
-            case kinds.ENTER | kinds.EXIT:
-                form.append(event[1:])
-            case kinds.MARK | _:
-                form.append(None if event[0] in (kinds.MARK, STEP) else id(event))
+                blocks += [block for pair in event[3].items() for block in pair]
+            case _:
+                form.append(
+                    (event[1:] if event[0] != STEP else ()) if event[0] in _PLAIN else id(event)
+                )
     return _Flat(tuple(form), tuple(sizes), tuple(blocks), met)
+
+
+def _see(seen: Any, form: list[Any], sizes: list[int], blocks: list[int]) -> None:
+    form.append((len(seen[0]), seen[1], seen[2] is None, *seen[3:]))
+    sizes.extend(seen[0])
+    if seen[2] is not None:
+        blocks.append(seen[2])
 
 
 def _op(event: Event, form: list[Any], sizes: list[int], blocks: list[int]) -> None:

@@ -1,6 +1,5 @@
 """``shapetrace generate``: text from a Transformer, with every pass and its cost."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from shapetrace.cost.memory import Peak, distinct_parameters, peak
 
 if TYPE_CHECKING:
-    from shapetrace.trace.records import Trace
+    from shapetrace.trace.records import StorageKind, Trace
 
-BEYOND = ("activation", "gradient", "state")
+BEYOND: tuple[StorageKind, ...] = ("activation", "gradient", "state")
 """Kinds of memory that a step needs beside the parameters and the input."""
 
 

@@ -11,6 +11,7 @@ from shapetrace.report.document import table_lines
 from shapetrace.report.grid import GAP, Pen, Track, wrap
 from shapetrace.report.wording import cost
 from shapetrace.report.words import word
+from shapetrace.trace.records import Trace
 from shapetrace.units import (
     FLOP_CONVENTION,
     format_bytes,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from shapetrace.report.document import Line
     from shapetrace.report.reporter import Canvas
     from shapetrace.report.words import Language
-    from shapetrace.trace.records import Trace
 
 FORMAT_VERSION = 1
 STEPS = ("read_sources()", "advance()", "recomputed()")
