@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -140,10 +142,13 @@ class _Checking:
             self.tally.add(trace, sizes, found)
 
     def _other_models(self, subject: Subject, probing: Probing, wanted: Wanted) -> None:
-        from shapetrace.api.naming import run_tamely  # noqa: PLC0415 - needs torch
+        from shapetrace.api.naming import no_complaints, run_tamely  # noqa: PLC0415
         from shapetrace.capture.elsewhere import elsewhere  # noqa: PLC0415
 
-        for name, size, trace in elsewhere(subject, probing, wanted, run_tamely):
+        self.progress("running with the model at other sizes")
+        with redirect_stdout(io.StringIO()), no_complaints():
+            runs = list(elsewhere(subject, probing, wanted, run_tamely))
+        for name, size, trace in runs:
             sizes = ((self.aliases.get(name, name), size),)
             found = by_accident(from_mismatches(trace, check(trace, pinned=()), sizes))
             self.tally.add(trace, sizes, found)

@@ -35,7 +35,7 @@ def probed(
     """
     from shapetrace.capture.probes import probe  # noqa: PLC0415 - needs torch
 
-    with redirect_stdout(io.StringIO()), _no_complaints():
+    with redirect_stdout(io.StringIO()), no_complaints():
         probing, wanted = probe(replace(subject, run=run_tamely), progress)
         if probing.base is not None:
             return probing, wanted
@@ -44,7 +44,7 @@ def probed(
 
 
 @contextmanager
-def _no_complaints() -> Iterator[None]:
+def no_complaints() -> Iterator[None]:
     """A probe that fails is no news, nor is what a model says of sizes that nobody asked for."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)

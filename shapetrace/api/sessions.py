@@ -35,13 +35,15 @@ class ProjectCheck:
         self._root, self._packages, self._codes = root, frozenset(packages), codes
         self._session: Session | None = None
         self._tally = Tally()
+        self._watched: frozenset[str] = frozenset()
         self.shown_by: dict[tuple[str, int, str], str] = {}
 
     def begin(self) -> None:
         """A test starts."""
         if "torch" not in sys.modules:
+            self._watched = frozenset()
             return  # no tensor yet
-        files = frozenset(self._files())
+        self._watched = files = frozenset(self._files())
         if not files:
             return
         from shapetrace.capture.session import Session  # noqa: PLC0415 - needs torch
@@ -54,6 +56,8 @@ class ProjectCheck:
 
     def end(self, test: str) -> None:
         """A test has ended."""
+        late = sorted(set(self._files()) - self._watched) if "torch" in sys.modules else []
+        self._tally.notes += [f"{file} was first imported in {test}, unseen there" for file in late]
         trace = self._session.end(test) if self._session is not None else None
         if trace is None:
             return

@@ -148,6 +148,8 @@ def _seems_shaped(text: str) -> bool:
         tree = ast.parse(text, mode="eval")
     except SyntaxError:
         return False
+    if isinstance(tree.body, ast.Constant) and isinstance(tree.body.value, str):
+        return _seems_shaped(tree.body.value)
     pairs = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
     return any(_is_pair(node) for node in pairs)
 

@@ -55,7 +55,7 @@ def check(
             continue
         before = {**bound.get(record.scope, {}), **worths(record)}
         if record.declared.problem:
-            found += _unresolved(trace, index)
+            found += _undecided(trace, index, before)
         elif record.holds is False:
             found.append(explain(trace, index, before))
         else:
@@ -76,6 +76,17 @@ def _bind(trace: Trace, index: int, before: Bindings) -> Bindings:
         if not reasons(trace, index, shape, before):
             return fit(parse_dims(shape.dims), record.shape, before, index)[0]
     return before
+
+
+def _undecided(trace: Trace, index: int, before: Bindings) -> list[Mismatch]:
+    """Findings about a value that jaxtyping could not judge."""
+    declared = trace.tensors[index].declared
+    shapes = declared.shapes if declared else ()
+    if any(
+        one.kind == "unbound" for shape in shapes for one in reasons(trace, index, shape, before)
+    ):
+        return [explain(trace, index, before)]
+    return _unresolved(trace, index)
 
 
 def _unresolved(trace: Trace, index: int) -> list[Mismatch]:

@@ -171,21 +171,19 @@ def _of_unenforced(found: Unenforced) -> Finding:
 def gathered(runs: Sequence[Iterable[Finding]]) -> tuple[Finding, ...]:
     """The findings of several runs, each once: that of the first run that shows it.
 
-    Two that concern the same value under the same rule are one.
+    Of a value that an earlier run has shown to be wrong, later runs add nothing.
     """
     known: dict[tuple[object, ...], Finding] = {}
-    for index, findings in enumerate(runs):
+    for findings in runs:
         seen = {_place(one) for one in known.values()}
         for one in findings:
-            place = _place(one)
-            if index and place in seen:
-                continue  # an earlier run has shown it already, with other numbers
-            known.setdefault((*place, one.reasons), one)
+            if _place(one) not in seen:
+                known.setdefault((*_place(one), one.code, one.reasons), one)
     return tuple(sorted(known.values(), key=lambda one: (one.file, one.line, one.code)))
 
 
 def _place(one: Finding) -> tuple[object, ...]:
-    return one.file, one.line, one.function, one.name, one.code
+    return one.file, one.line, one.function, one.name
 
 
 def kept(
