@@ -14,9 +14,11 @@ class Net(nn.Module):
         return self.add(x, x[:, :, 0])
 """
     assert texts(source, X) == [
-        "ST101 axis `d` is 5 in add() (argument `y`), but 6 since add() (argument `x`, FILE:8)\n"
-        '  observed f32[2, 5]   annotated "B d"   FILE:8\n'
-        "  fix: pass `y` with second axis 6, or correct the annotation"
+        (
+            "ST101 axis `d` is 5 in add() (argument `y`), but 6 since add() (argument `x`, FILE:8)\n"
+            '  observed f32[2, 5]   annotated "B d"   FILE:8\n'
+            "  fix: pass `y` with second axis 6, or correct the annotation"
+        )
     ]
 
 
@@ -43,9 +45,11 @@ class Net(nn.Module):
         return mean
 """
     assert texts(source, X) == [
-        "ST102 2 axes in Net (local `mean`), but 3 declared\n"
-        '  observed f32[2, 6]   annotated "B d 1"   FILE:9\n'
-        "  fix: make `mean` with 3 axes, or correct the annotation"
+        (
+            "ST102 2 axes in Net (local `mean`), but 3 declared\n"
+            '  observed f32[2, 6]   annotated "B d 1"   FILE:9\n'
+            "  fix: make `mean` with 3 axes, or correct the annotation"
+        )
     ]
 
 
@@ -57,9 +61,11 @@ class Net(nn.Module):
         return mask
 """
     assert texts(source, X) == [
-        "ST103 dtype is float32 in Net (local `mask`), but Bool is declared\n"
-        '  observed f32[2, 5, 6]   annotated "B n d"   FILE:9\n'
-        "  fix: make `mask` with dtype Bool, or correct the annotation"
+        (
+            "ST103 dtype is float32 in Net (local `mask`), but Bool is declared\n"
+            '  observed f32[2, 5, 6]   annotated "B n d"   FILE:9\n'
+            "  fix: make `mask` with dtype Bool, or correct the annotation"
+        )
     ]
 
 
@@ -100,9 +106,11 @@ class Net(nn.Module):
         return x + 1
 """
     assert texts(source, X) == [
-        "ST202 axis `h*d` is 6 in Net (argument `x`), but `h*d` uses `h`, `d`, which no axis before it binds\n"
-        '  observed f32[2, 5, 6]   annotated "B n h*d"   FILE:8\n'
-        "  fix: use only names that earlier values of the call bind, or give the axis a name of its own"
+        (
+            "ST202 axis `h*d` is 6 in Net (argument `x`), but `h*d` uses `h`, `d`, which no axis before it binds\n"
+            '  observed f32[2, 5, 6]   annotated "B n h*d"   FILE:8\n'
+            "  fix: use only names that earlier values of the call bind, or give the axis a name of its own"
+        )
     ]
 
 
@@ -122,9 +130,11 @@ class Net(nn.Module):
         return self.large(self.up(self.small(x)))
 """
     assert texts(source, "x:float32[B=2,4]") == [
-        "ST301 `d_model` is 8 in large (argument `x`), but 4 since small (argument `x`, FILE:11)\n"
-        '  observed f32[2, 8]   annotated "B d_model"   FILE:11\n'
-        "  fix: one name means one size in a whole run: correct the size, or give this axis a name of its own"
+        (
+            "ST301 `d_model` is 8 in large (argument `x`), but 4 since small (argument `x`, FILE:11)\n"
+            '  observed f32[2, 8]   annotated "B d_model"   FILE:11\n'
+            "  fix: one name means one size in a whole run: correct the size, or give this axis a name of its own"
+        )
     ]
 
 
@@ -177,9 +187,11 @@ class Net(nn.Module):
 
 def test_a_name_that_holds_only_by_todays_numbers(texts):
     assert texts(ATTENTION, "x:float32[B=2,n=5,16]") == [
-        "ST302 axis `d_model` in Net (local `q`) is really `h*d_k`: equal only by today's numbers\n"
-        '  observed f32[2, 5, 16]   annotated "B n d_model"   FILE:13\n'
-        "  fix: write `h*d_k`, or give the axis a name of its own"
+        (
+            "ST302 axis `d_model` in Net (local `q`) is really `h*d_k`: equal only by today's numbers\n"
+            '  observed f32[2, 5, 16]   annotated "B n d_model"   FILE:13\n'
+            "  fix: write `h*d_k`, or give the axis a name of its own"
+        )
     ]
 
 
@@ -204,13 +216,17 @@ class Net(nn.Module):
 
 def test_a_decorator_forgotten(texts):
     assert texts(FORGOTTEN, X) == [
-        "ST401 the annotations of `Net.second` (`x`, `return`) are not enforced: it has no "
-        "decorator, as `Net.first` in the same file has\n"
-        "  FILE:11\n"
-        "  fix: write @jaxtyped(typechecker=beartype) above it",
-        "ST401 the annotations of `Net.third` (`x`) are not enforced: `jaxtyped` has no type checker\n"
-        "  FILE:14\n"
-        "  fix: write @jaxtyped(typechecker=beartype), or put @beartype below it",
+        (
+            "ST401 the annotations of `Net.second` (`x`, `return`) are not enforced: it has no "
+            "decorator, as `Net.first` in the same file has\n"
+            "  FILE:11\n"
+            "  fix: write @jaxtyped(typechecker=beartype) above it"
+        ),
+        (
+            "ST401 the annotations of `Net.third` (`x`) are not enforced: `jaxtyped` has no type checker\n"
+            "  FILE:14\n"
+            "  fix: write @jaxtyped(typechecker=beartype), or put @beartype below it"
+        ),
     ]
 
 
@@ -246,9 +262,11 @@ class Net(nn.Module):
 def test_parts_in_braces_are_worked_out_for_each_call(texts):
     assert texts(BRACES.replace("K", "2"), X) == []
     assert texts(BRACES.replace("K", "4"), X) == [
-        "ST101 axis `{k}` is 2 in split() (return value), but 4 by {k} = 4 in the call's arguments\n"
-        '  observed f32[2, 5, 2, 3]   annotated "B n {k} {self.d_k}"   FILE:13\n'
-        "  fix: return a tensor with third axis 4, or correct the annotation"
+        (
+            "ST101 axis `{k}` is 2 in split() (return value), but 4 by {k} = 4 in the call's arguments\n"
+            '  observed f32[2, 5, 2, 3]   annotated "B n {k} {self.d_k}"   FILE:13\n'
+            "  fix: return a tensor with third axis 4, or correct the annotation"
+        )
     ]
     (text,) = texts(BRACES.replace("K", "2").replace("{self.h}*", "{self.hh}*"), X)
     assert text.splitlines()[0] == (
