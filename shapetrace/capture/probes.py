@@ -15,6 +15,7 @@ from torch import nn
 
 from shapetrace.capture.assemble import assemble, module_names
 from shapetrace.capture.discover import Wanted, entered, joined, own_files
+from shapetrace.capture.held import attributes, parameter_shapes
 from shapetrace.capture.recorder import Recorder
 from shapetrace.capture.settling import unsettled
 from shapetrace.capture.sizes import (
@@ -116,6 +117,8 @@ class _Prober:
         # No factor moves a 0.
         stuck = [name for name in loud if self.sizes[name] and not self._probe_group((name,))]
         for name in self._untied(stuck):
+            if self._probe_group((name,), last_resort=True):
+                continue
             note = f"`{self._label(name)}` could not be probed: no other size of it runs"
             self.result.notes.append(note)
         self._settle()
@@ -154,14 +157,16 @@ class _Prober:
         seen = self._observe({name: 2 * self.sizes[name] for name in names})
         return seen is not None and not self._differs(seen)
 
-    def _probe_group(self, group: Group) -> bool:
-        """Double it; where that fails or takes another way, treble it, and so on.
+    def _probe_group(self, group: Group, *, last_resort: bool = False) -> bool:
+        """Double it, or treble it; as a last resort, try sizes that divide otherwise.
 
         A size that moved something, but not as a power of the factor, is probed at more
         points; so is one at which part of the first run's records did not appear.
 
         Args:
             group: A name, or several that are changed by one factor.
+            last_resort: Whether neither doubling nor trebling runs, alone or with others.
+                A size that then moves nothing may only have been rounded away.
 
         Returns:
             Whether any other size runs.
@@ -171,12 +176,16 @@ class _Prober:
         self.report(label)
         seen: list[Observation] = []
         sizes = other_sizes(self.sizes[name])
-        for size in sizes if len(group) == 1 else sizes[:2]:
+        for tried, size in enumerate(sizes[2:] if last_resort else sizes):
+            if tried > 1 and not seen and not last_resort:
+                break
             observation = self._at(group, size)
             if observation is None:
                 continue
             whole = self._missing(observation) == 0
             if whole and not seen and not self._differs(observation):
+                if last_resort:
+                    continue
                 self.result.irrelevant.add(name)
                 return True
             seen.append(observation)
@@ -238,8 +247,8 @@ class _Prober:
                 key: record.shape
                 for key, record in keyed(tables.scopes, tables.sites, tables.tensors)
             },
-            _parameter_shapes(model),
-            _attributes(model),
+            parameter_shapes(model),
+            attributes(model),
         )
 
     def _run(
@@ -285,24 +294,3 @@ def _pairs(base: Observation, seen: Observation) -> Iterator[tuple[Shape, Shape]
     for old, new in both:
         if new is not None and len(new) == len(old):
             yield old, new
-
-
-def _parameter_shapes(model: nn.Module) -> dict[str, Shape]:
-    named = [
-        *model.named_parameters(remove_duplicate=False),
-        *model.named_buffers(remove_duplicate=False),
-    ]
-    return {name: tuple(tensor.shape) for name, tensor in named}
-
-
-def _attributes(model: nn.Module) -> dict[str, dict[str, int]]:
-    """Integers that the user's modules hold; torch's own (`in_features`) name nothing."""
-    return {
-        path: {
-            name: value
-            for name, value in vars(module).items()
-            if type(value) is int and value > 1 and not name.startswith("_")
-        }
-        for path, module in model.named_modules()
-        if not type(module).__module__.startswith("torch.nn")
-    }

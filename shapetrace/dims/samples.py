@@ -95,7 +95,7 @@ def sample(
 
 
 def _root(value: Fraction) -> Fraction | None:
-    if value <= 1 or value.denominator != 1:
+    if value < 1 or value.denominator != 1:
         return None
     root = isqrt(value.numerator)
     return Fraction(root) if root * root == value else None

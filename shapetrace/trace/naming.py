@@ -185,7 +185,7 @@ class _Namer:
         else:
             dim = _foretold(found.dim, size, runs)
         if dim.evidence == "literal":
-            return dim
+            return (None if found.moved_by else self._held(size, owners, runs)) or dim
         if not dim.name.isidentifier():
             dim = self._called(dim, size, runs, owners)
         elif dim.name in self.probing.inputs:
@@ -223,16 +223,33 @@ class _Namer:
 
     def _unprobed(self, size: int, path: str) -> Dim:
         """What an attribute of the module says, if just one has this size; else the number."""
-        base = self.probing.base
-        attributes = base.attributes if base is not None and size > 1 else {}
-        if base is not None and size in (base.sizes.get(name) for name in self.probing.inputs):
-            return Dim(str(size), "literal", "not seen in any probe; equals the size of an input")
-        for owner in _owners(path):
-            names = [name for name, x in attributes.get(owner, {}).items() if x == size]
-            if len(names) == 1:
-                return Dim(names[0], "attribute", f"self.{names[0]} of {owner or 'the model'}")
-        return Dim(str(size), "literal", "not seen in any probe")
+        return self._held(size, tuple(_owners(path)), []) or Dim(
+            str(size), "literal", "not seen in any probe"
+        )
 
+    def _held(
+        self,
+        size: int,
+        owners: tuple[str, ...],
+        runs: Sequence[tuple[str, Observation, int]],
+    ) -> Dim | None:
+        """The one attribute that has a size in every run; none for the size of an input."""
+        base = self.probing.base
+        if base is None or size < SMALLEST:
+            return None
+        if size in (base.sizes.get(name) for name in self.probing.inputs):
+            return None
+        every = [(base, size), *((run, other) for _, run, other in runs)]
+        for owner in owners:
+            names = _fitting(every, owner)
+            if len(names) == 1:
+                detail = f"equals self.{names[0]} of {owner or 'the model'}"
+                return Dim(names[0], "attribute", detail)
+        return None
+
+
+SMALLEST = 3
+"""Attributes that are 1 or 2 are too many to tell anything."""
 
 JOINT = ""
 """Stands for a name in the run with all sizes changed."""
