@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 from shapetrace.errors import ShapetraceError
 
 if TYPE_CHECKING:
-    from shapetrace.api import checking, choose_config, configs, forward, load, record, save, trace
+    from shapetrace.api import (
+        annotate,
+        checking,
+        choose_config,
+        configs,
+        forward,
+        load,
+        record,
+        save,
+        trace,
+    )
     from shapetrace.trace.records import Trace
 
 __version__ = "0.1.0"
@@ -17,6 +27,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ShapetraceError",
     "Trace",
+    "annotate",
     "checking",
     "choose_config",
     "configs",
@@ -43,7 +54,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """This package's own class: `shapetrace.trace` is a function and a subpackage.
+    """This package's own class: `trace` and `annotate` are functions and subpackages.
 
     Importing the subpackage would put the module in the function's place; here it does not.
     ``from shapetrace.trace import Scope`` works as for any package.
@@ -58,6 +69,17 @@ class _Package(ModuleType):
 
     @trace.setter
     def trace(self, module: object) -> None:
+        """What the import system does with the subpackage."""
+
+    @property
+    def annotate(self) -> object:
+        """The function."""
+        from shapetrace import api  # noqa: PLC0415
+
+        return api.annotate
+
+    @annotate.setter
+    def annotate(self, module: object) -> None:
         """What the import system does with the subpackage."""
 
 

@@ -58,9 +58,22 @@ def _colored(line: bytes) -> bytes:
 
 
 def summary(
-    files: Sequence[Rewritten], left_out: Sequence[LeftOut], checks: int, root: Path
+    files: Sequence[Rewritten],
+    left_out: Sequence[LeftOut],
+    checks: int,
+    root: Path,
+    *,
+    equal: int = 0,
 ) -> str:
-    """What was annotated, what was left out and why, in a few lines."""
+    """What was annotated, what was left out and why, in a few lines.
+
+    Args:
+        files: Old and new source.
+        left_out: What has no annotation, or a weaker one.
+        checks: How many values the proof checked.
+        root: Folder that paths are relative to.
+        equal: In how many runs the outputs were equal to the old ones.
+    """
     written = [one for file in files for one in file.written]
     functions = {(file.file, one.line) for file in files for one in file.written}
     kinds = Counter(one.kind for one in written)
@@ -71,6 +84,12 @@ def summary(
     lines = [f"{where}: {what}"]
     if checks:
         lines.append(f"proven by running: {checks:,} values checked by jaxtyping and beartype")
+        same = (
+            f"equal to the bit in {_many(equal, 'run')}"
+            if equal
+            else ("not compared: they differ from run to run without annotations too")
+        )
+        lines.append(f"outputs {same}")
     if left_out:
         lines.append("left out:")
         lines += [f"  {line}" for line in _reasons(left_out, root)]

@@ -5,25 +5,32 @@ Nothing is written here; the caller gets the new source of each file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from shapetrace.annotate.amend import Amendments, Fault, function_lines
-from shapetrace.annotate.infer import Inferred, Wishes, infer
+from shapetrace.annotate.infer import Wishes, infer
 from shapetrace.annotate.plan import LeftOut, Rewritten
-from shapetrace.annotate.rewrite import rewrite
-from shapetrace.api.runs import Runs, origin_file, own_sources, run_all
+from shapetrace.annotate.report import diff, summary
+from shapetrace.annotate.writing import write_in_place
+from shapetrace.api.proving import proven
+from shapetrace.api.runs import (
+    Runs,
+    instance_file,
+    of_instance,
+    of_target,
+    origin_file,
+    own_sources,
+    run_all,
+)
 from shapetrace.api.tracing import Request, read_aliases, read_inputs
 from shapetrace.errors import ShapetraceError
 
 if TYPE_CHECKING:
-    from shapetrace.capture.job import Verdict
-    from shapetrace.capture.proving import Proof
+    from torch import nn
 
-_ROUNDS = 6
-"""Weaken once, drop once, and what that uncovers."""
+    from shapetrace.capture.proving import Proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,8 @@ class Annotated:
         left_out: What has no annotation, or a weaker one, and why.
         tensors: How many parameters and returns held a tensor.
         checks: How many values the proof checked.
+        equal: In how many runs the outputs were compared with the old ones, and equal to the
+            bit; none where the model itself does not give the same bits twice.
         runs: Sizes of the inputs' named axes in each run.
         root: The folder that the files belong to.
     """
@@ -43,8 +52,30 @@ class Annotated:
     left_out: tuple[LeftOut, ...]
     tensors: int
     checks: int
+    equal: int
     runs: tuple[tuple[tuple[str, int], ...], ...]
     root: Path
+
+    def diff(self) -> str:
+        """The changes, as a unified diff."""
+        return diff(self.files, self.root).decode("utf-8", "replace")
+
+    def write(self, *, force: bool = False) -> list[Path]:
+        """Replace the files; each old one stays beside it as ``.bak``.
+
+        Args:
+            force: Whether installed packages and files with uncommitted changes may be written.
+
+        Returns:
+            The files that were written.
+
+        Raises:
+            ShapetraceError: If any file may not or can't be written; then none is.
+        """
+        return write_in_place(self.files, force=force)
+
+    def __str__(self) -> str:
+        return summary(self.files, self.left_out, self.checks, self.root, equal=self.equal)
 
 
 def annotate(
@@ -81,11 +112,54 @@ def annotate(
     model = target.build(seed=request.seed).eval()
     check_signature(model, inputs)
     origin = origin_file(request.target)
-    runs = run_all(target, model, inputs, aliases, progress)
+    runs = run_all(of_target(target, model, inputs), aliases, progress)
     text = (request.target, tuple(request.arguments), tuple(request.hf_config))
     place = own_sources(runs.traces, origin)
     proof = Proof(model, runs.calls, text, request.seed)
     return finish(runs, proof, place, wishes or Wishes(), guard=guard, progress=progress)
+
+
+def annotate_instance(
+    model: nn.Module | Callable[..., Any],
+    *args: Any,
+    dims: Mapping[str, int] | None = None,
+    wishes: Wishes | None = None,
+    **kwargs: Any,
+) -> Annotated:
+    """Annotate the source of a model, or of a function, that exists, from a call of it.
+
+    It is called at several sizes of the inputs' axes, in evaluation mode and without
+    gradients; the annotated source is proven in a process of its own. Nothing is written
+    before `Annotated.write`.
+
+    Args:
+        model: A module, or a plain function of tensors; importable from a module.
+        args: Its arguments.
+        dims: Names of the inputs' axes by size, such as ``{"B": 2, "n": 16}``; without
+            them names are guessed by position.
+        wishes: What to annotate and how: ``Wishes(locals="first", replace=True)``.
+        kwargs: Its keyword arguments.
+
+    Raises:
+        ShapetraceError: If it does not run, can't be sent to another process, has no source,
+            or there is nothing to annotate.
+
+    Example:
+        >>> result = shapetrace.annotate(model, ids, dims={"B": 2, "n": 16})
+        >>> print(result.diff())
+        >>> result.write()
+    """
+    from shapetrace.capture.inputs import CallInputs  # noqa: PLC0415 - these need torch
+    from shapetrace.capture.instances import as_module, evaluating  # noqa: PLC0415
+    from shapetrace.capture.proving import Proof  # noqa: PLC0415
+
+    origin = instance_file(model)
+    module = as_module(model)
+    with evaluating(module):
+        running = of_instance(module, CallInputs(args, kwargs), dims)
+        runs = run_all(running, {}, lambda _: None)
+        place = own_sources(runs.traces, origin)
+        return finish(runs, Proof(module, runs.calls), place, wishes or Wishes())
 
 
 def finish(
@@ -111,75 +185,15 @@ def finish(
             f"{root} was seen with a tensor{_only(wishes)}; see --only and the target"
         )
     progress("proving the annotations")
-    files, told, checks = _proven(inferred, sources, proof, wishes, guard)
-    left_out = [*inferred.left_out, *told, *(one for file in files for one in file.left_out)]
+    done = proven(inferred, sources, proof, wishes, guard)
+    kept = [one for file in done.files for one in file.left_out]
+    left_out = (*inferred.left_out, *done.told, *kept)
     ran = tuple(tuple(sizes.items()) for sizes in runs.sizes)
-    return Annotated(files, tuple(left_out), inferred.tensors, checks, ran, root)
+    return Annotated(done.files, left_out, inferred.tensors, done.checks, done.equal, ran, root)
 
 
 def _only(wishes: Wishes) -> str:
     return f" under --only {' '.join(wishes.only)}" if wishes.only else ""
-
-
-def _proven(
-    inferred: Inferred,
-    sources: Mapping[str, bytes],
-    proof: Proof,
-    wishes: Wishes,
-    guard: Callable[[str], None],
-) -> tuple[tuple[Rewritten, ...], list[LeftOut], int]:
-    """Rewrite and run until every annotation that is left holds."""
-    plans, amendments = inferred.files, Amendments()
-    for _ in range(_ROUNDS):
-        files = tuple(rewrite(sources[plan.file], plan, replace=wishes.replace) for plan in plans)
-        changed = [file.file for file in files if file.changed]
-        for name in changed:
-            guard(name)
-        if not changed:
-            return files, list(amendments.told.values()), 0
-        verdict = _verdict(files, proof)
-        if not verdict.failed:
-            return files, list(amendments.told.values()), verdict.checks
-        plans = amendments.amend(plans, _faults(verdict, sources))
-    raise ShapetraceError(
-        "the annotations could not be made to hold: the model behaves differently in each run"
-    )
-
-
-def _verdict(files: Sequence[Rewritten], proof: Proof) -> Verdict:
-    changed = {file.file: file.new for file in files if file.changed}
-    names: dict[tuple[str, int], set[str]] = {}
-    variables: dict[tuple[str, int], set[str]] = {}
-    for file in files:
-        numbers = {line: number for number, line in enumerate(function_lines(file.old))}
-        for one in file.written:
-            place = (file.file, numbers[one.line])
-            names.setdefault(place, set()).add(one.name)
-            if one.kind == "local":
-                variables.setdefault(place, set()).add(one.name)
-    verdict = proof.of(changed, _frozen(names), _frozen(variables))
-    if verdict.error:
-        raise ShapetraceError(f"the annotated source does not run: {verdict.error}") from (
-            RuntimeError(verdict.details)
-        )
-    if not verdict.checks:
-        raise ShapetraceError(
-            "the annotated source was not run when it was to be proven; is the model made by "
-            "code in another process, or from a cache?"
-        )
-    return verdict
-
-
-def _frozen(sets: Mapping[tuple[str, int], set[str]]) -> dict[tuple[str, int], frozenset[str]]:
-    return {place: frozenset(names) for place, names in sets.items()}
-
-
-def _faults(verdict: Verdict, sources: Mapping[str, bytes]) -> list[Fault]:
-    lines = {file: function_lines(source) for file, source in sources.items()}
-    return [
-        Fault(failed.file, lines[failed.file][failed.function], failed.name, failed.reason)
-        for failed in verdict.failed
-    ]
 
 
 def _read(file: str) -> bytes:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from shapetrace.annotate.sizes import carried
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from shapetrace.capture.inputs import CallInputs
     from shapetrace.capture.target import Target
+    from shapetrace.capture.watching import Running
 
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -34,19 +37,34 @@ class Runs:
     sizes: list[dict[str, int]] = field(default_factory=list)
 
 
-def run_all(
-    target: Target,
-    model: nn.Module,
-    inputs: CallInputs,
-    aliases: Mapping[str, str],
-    progress: Callable[[str], None],
-) -> Runs:
+def of_target(target: Target, model: nn.Module, inputs: CallInputs) -> Running:
+    """A model that a target makes; inputs from specs can be made at other sizes."""
+    from shapetrace.capture.watching import Running  # noqa: PLC0415 - needs torch
+
+    calls, sizes = _calls(inputs, frozenset(target.integers()))
+    subject = target.subject(inputs)
+    return Running(model, subject, calls, sizes, target.name, target.config())
+
+
+def of_instance(model: nn.Module, inputs: CallInputs, dims: Mapping[str, int] | None) -> Running:
+    """A model that exists, and inputs that came with their values."""
+    from shapetrace.capture.instances import subject_of  # noqa: PLC0415 - these need torch
+    from shapetrace.capture.watching import Running  # noqa: PLC0415
+
+    subject = subject_of(model, inputs, dims)
+    sizes = [dict(subject.dims)]
+    calls = [(inputs.args, inputs.kwargs)]
+    for other in _others(subject.dims):
+        sizes.append({**sizes[0], **other})
+        calls.append(subject.arguments(sizes[-1], {}))
+    return Running(model, subject, calls, sizes, type(model).__qualname__)
+
+
+def run_all(running: Running, aliases: Mapping[str, str], progress: Callable[[str], None]) -> Runs:
     """Run a model on its inputs, and on the same inputs at other sizes; name every axis.
 
     Args:
-        target: What makes the model.
-        model: The model.
-        inputs: Its inputs; those made from specs can be made at other sizes.
+        running: The model and its calls.
         aliases: Other names for dimensions.
         progress: Told what is going on.
 
@@ -56,21 +74,19 @@ def run_all(
     from shapetrace.api.naming import probed  # noqa: PLC0415 - these need torch
     from shapetrace.capture.watching import entered_by, watched  # noqa: PLC0415
 
-    progress(f"running {target.name}")
-    calls, sizes = _calls(inputs, frozenset(target.integers()))
+    model, calls, name = running.model, running.calls, running.name
+    progress(f"running {name}")
     wanted = entered_by(model, calls[0])
-    base, structures = watched(model, calls[0], wanted, target.name, target.config())
-    probing, _ = probed(
-        target.subject(inputs), lambda name: progress(f"naming: {name} at another size")
-    )
+    base, structures = watched(model, calls[0], wanted, name, running.config)
+    probing, _ = probed(running.subject, lambda size: progress(f"naming: {size} at another size"))
     base = named(base, probing, aliases)
-    runs = Runs([base], [calls[0]], structures, [sizes[0]])
-    for call, given in zip(calls[1:], sizes[1:], strict=True):
+    runs = Runs([base], [calls[0]], structures, [running.sizes[0]])
+    for call, given in zip(calls[1:], running.sizes[1:], strict=True):
         try:
-            other, more = watched(model, call, wanted, target.name, {})
+            other, more = watched(model, call, wanted, name, {})
         except Exception:  # noqa: BLE001, S112 - a size that the model refuses tells nothing
             continue
-        renamed = {aliases.get(name, name): size for name, size in given.items()}
+        renamed = {aliases.get(axis, axis): size for axis, size in given.items()}
         runs.traces.append(carried(base, other, renamed))
         runs.calls.append(call)
         runs.sizes.append(given)
@@ -79,25 +95,28 @@ def run_all(
 
 
 def _calls(inputs: CallInputs, fixed: frozenset[str]) -> tuple[list[Call], list[dict[str, int]]]:
-    """The call as given, and at other sizes: all grown together, then each alone.
-
-    Names that the model is built from stay as they are.
-    """
+    """The call as given, and at other sizes; names that the model is built from stay."""
     from shapetrace.capture.inputs import from_specs  # noqa: PLC0415 - needs torch
 
     calls: list[Call] = [(inputs.args, inputs.kwargs)]
-    sizes = [dict(inputs.specs.sizes) if inputs.specs is not None else {}]
-    if inputs.specs is None or not sizes[0]:
-        return calls, sizes
+    if inputs.specs is None:
+        return calls, [{}]
+    sizes = [dict(inputs.specs.sizes)]
     free = {name: size for name, size in sizes[0].items() if name not in fixed}
-    doubled = {name: 2 * size for name, size in free.items()}
-    grown = _distinct(free)
-    alone = [{name: 2 * size} for name, size in free.items()] if len(free) > 1 else []
-    for other in (grown, doubled, *alone) if free else ():
+    for other in _others(free):
         made = from_specs(inputs.specs.resized(other))
         calls.append((made.args, made.kwargs))
         sizes.append({**sizes[0], **other})
     return calls, sizes
+
+
+def _others(free: Mapping[str, int]) -> list[dict[str, int]]:
+    """Other sizes: all a little larger and no two alike, all doubled, then each alone."""
+    if not free:
+        return []
+    doubled = {name: 2 * size for name, size in free.items()}
+    alone = [{name: 2 * size} for name, size in free.items()] if len(free) > 1 else []
+    return [_distinct(free), doubled, *alone]
 
 
 def _distinct(sizes: Mapping[str, int]) -> dict[str, int]:
@@ -126,10 +145,30 @@ def origin_file(text: str) -> str:
     """
     from shapetrace.capture.loading import load_module  # noqa: PLC0415
 
-    file = getattr(load_module(text.rpartition(":")[0]), "__file__", None)
+    return _source_file(load_module(text.rpartition(":")[0]), text)
+
+
+def instance_file(found: object) -> str:
+    """The source file of a model's class, or of a function.
+
+    Raises:
+        ShapetraceError: It has none, or it is the running script itself.
+    """
+    kind: Any = found if isinstance(found, FunctionType) else type(found)
+    name = str(kind.__qualname__)
+    if kind.__module__ == "__main__":
+        raise ShapetraceError(
+            f"{name} is defined in the running script, which can't be run again to prove "
+            "annotations; import it from a module, or use `shapetrace annotate`"
+        )
+    return _source_file(sys.modules.get(kind.__module__), name)
+
+
+def _source_file(module: object, name: str) -> str:
+    file = getattr(module, "__file__", None)
     if not file or not file.endswith(".py"):
         raise ShapetraceError(
-            f"{text} has no source file: generated or compiled code can't be annotated"
+            f"{name} has no source file: generated or compiled code can't be annotated"
         )
     return str(file)
 

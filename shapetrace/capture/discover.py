@@ -65,8 +65,13 @@ def is_traced(file: str) -> bool:
         return "/torch/nn/modules/" in file and not file.endswith(("module.py", "container.py"))
     if "site-packages" in file or "dist-packages" in file:
         package = file.rpartition("-packages/")[2].partition("/")[0].removesuffix(".py")
-        return package not in _UNTRACED and "shapetrace/capture/" not in file
-    return not file.startswith(_STDLIB) and "shapetrace/capture/" not in file
+        return package not in _UNTRACED and not _is_own(file)
+    return not file.startswith(_STDLIB) and not _is_own(file)
+
+
+def _is_own(file: str) -> bool:
+    """Whether a file is of the machinery that runs models, not of a model."""
+    return "shapetrace/capture/" in file or "shapetrace/api/" in file
 
 
 @contextlib.contextmanager

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -19,6 +20,36 @@ Axes = dict[int, tuple[str, ...]]
 _BY_RANK = {1: ("B",), 2: ("B", "n"), 3: ("B", "n", ""), 4: ("B", "", "H", "W")}
 """What the axes of an input are guessed to be; features (the last of three) are left alone."""
 _FEATURES = {2: ("B", "")}
+
+
+class Called(nn.Module):
+    """A function as a module, for what runs modules."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """Take the function."""
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it."""
+        return self.function(*args, **kwargs)
+
+
+def as_module(found: nn.Module | Callable[..., Any]) -> nn.Module:
+    """A module as it is; a function as a module that calls it."""
+    return found if isinstance(found, nn.Module) else Called(found)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Every module in evaluation mode; afterwards each is in its own again."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
 
 
 def subject_of(

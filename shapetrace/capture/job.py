@@ -26,6 +26,7 @@ class Job:
         target: How `shapetrace.capture.target.resolve` finds the model; else None.
         model: The pickled model, where there is no target.
         seed: Of a target's random weights.
+        folder: Where it is to run.
     """
 
     sources: Mapping[str, bytes]
@@ -37,6 +38,7 @@ class Job:
     target: tuple[str, tuple[str, ...], tuple[str, ...]] | None = None
     model: bytes = b""
     seed: int = 0
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)

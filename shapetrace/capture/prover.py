@@ -14,10 +14,11 @@ import importlib
 import inspect
 import io
 import linecache
+import os
 import pickle
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -231,16 +232,48 @@ def _bits(tensor: torch.Tensor) -> str:
     return hashlib.sha256(buffer.getvalue()).hexdigest()
 
 
-def _main(folder: Path) -> Iterator[None]:
+def _run(folder: Path) -> None:
     job: Job = pickle.loads((folder / "job").read_bytes())  # noqa: S301 - our parent wrote it
+    if job.folder:
+        os.chdir(job.folder)
     try:
         verdict = prove(job)
     except Exception as error:  # noqa: BLE001 - the parent explains it
         text = "".join(traceback.format_exception(error))
         verdict = Verdict((), (), 0, f"{type(error).__name__}: {error}", text)
     (folder / "verdict").write_bytes(pickle.dumps(verdict))
-    yield
+
+
+def _stand_by() -> None:
+    """Serve one wish per line of standard input: a folder with a job, or an import."""
+    for line in sys.stdin:
+        wish = line.rstrip("\n")
+        if wish.startswith("import "):
+            importlib.import_module(wish.removeprefix("import "))
+        else:
+            _run_forked(Path(wish))
+        sys.stdout.write("done\n")
+        sys.stdout.flush()
+
+
+def _run_forked(folder: Path) -> None:
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    with (folder / "stderr").open("wb") as said:
+        for stream in (1, 2):
+            os.dup2(said.fileno(), stream)
+    try:
+        _run(folder)
+    except BaseException:  # noqa: BLE001 - this child ends here, whatever it was
+        traceback.print_exc()
+        sys.stderr.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":
-    list(_main(Path(sys.argv[1])))
+    if len(sys.argv) > 1:
+        _run(Path(sys.argv[1]))
+    else:
+        _stand_by()

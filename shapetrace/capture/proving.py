@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,10 @@ from pathlib import Path
 
 from torch import nn
 
-from shapetrace.capture.job import Call, Job, Verdict
+from shapetrace.capture.job import Call, Fingerprint, Job, Verdict
+from shapetrace.capture.prover import fingerprint
+from shapetrace.capture.prover_process import FORKS, forked, spawned
+from shapetrace.capture.target import resolve
 from shapetrace.errors import ShapetraceError
 
 TargetText = tuple[str, tuple[str, ...], tuple[str, ...]]
@@ -61,18 +63,31 @@ class Proof:
             self.target,
             b"" if self.target is not None else _pickled(self.model, "the model"),
             self.seed,
+            str(Path.cwd()),
         )
         return _run(job)
+
+    def expected(self) -> tuple[Fingerprint, ...]:
+        """What a new model returns in this process, with the source as it is.
+
+        Raises:
+            ShapetraceError: If there is no target and the model can't be copied.
+        """
+        if self.target is not None:
+            model = resolve(*self.target).build(seed=self.seed)
+        else:
+            model = pickle.loads(_pickled(self.model, "the model"))  # noqa: S301 - our own
+        calls = pickle.loads(_pickled(list(self.calls), "the inputs"))  # noqa: S301 - our own
+        return tuple(fingerprint(model.eval(), *call) for call in calls)
 
 
 def _run(job: Job) -> Verdict:
     with tempfile.TemporaryDirectory(prefix="shapetrace-") as name:
         folder = Path(name)
         (folder / "job").write_bytes(pickle.dumps(job))
-        command = [sys.executable, "-m", "shapetrace.capture.prover", str(folder)]
-        done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - our own
+        said = forked(folder) if FORKS else spawned(folder)
         if not (folder / "verdict").exists():
-            last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            last = said.strip().rpartition("\n")[2]
             raise ShapetraceError(f"the annotated source could not be run: {last or 'it died'}")
         verdict: Verdict = pickle.loads((folder / "verdict").read_bytes())  # noqa: S301 - our own
         return verdict

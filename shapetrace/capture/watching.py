@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -12,9 +13,31 @@ from shapetrace.capture.discover import Wanted, entered, joined, own_files
 from shapetrace.capture.job import Call
 from shapetrace.capture.record import record
 from shapetrace.capture.structures import Observed, observing
+from shapetrace.capture.subject import Subject
 from shapetrace.errors import ShapetraceError
 from shapetrace.trace.records import Trace
 from shapetrace.trace.structure import Structures
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A model and the calls that it is to be watched in.
+
+    Attributes:
+        model: The model.
+        subject: How to run it at other sizes, for its names.
+        calls: Positional and keyword arguments; the first as they were given.
+        sizes: Of the inputs' named axes in each call.
+        name: What the model is called.
+        config: What it was made from.
+    """
+
+    model: nn.Module
+    subject: Subject
+    calls: Sequence[Call]
+    sizes: Sequence[dict[str, int]]
+    name: str
+    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 def entered_by(model: nn.Module, call: Call) -> Wanted:

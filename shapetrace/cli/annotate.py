@@ -79,7 +79,7 @@ def annotate(
 
 
 def _deliver(result: "Result", *, write: bool, output: Path | None, force: bool) -> int:
-    from shapetrace.annotate import summary, write_copies, write_in_place  # noqa: PLC0415
+    from shapetrace.annotate import write_copies, write_in_place  # noqa: PLC0415
 
     if write:
         written = write_in_place(result.files, force=force)
@@ -90,8 +90,7 @@ def _deliver(result: "Result", *, write: bool, output: Path | None, force: bool)
         _show_diff(result.files, result.root)
     for path in written:
         sys.stderr.write(f"wrote {path}\n")
-    text = summary(result.files, result.left_out, result.checks, result.root)
-    sys.stderr.write(text)
+    sys.stderr.write(str(result))
     return 0
 
 
