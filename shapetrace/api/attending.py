@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shapetrace.api.choosing import choose_config, directory_of, name_of, plainly
@@ -39,7 +41,8 @@ def attention(
         target_text: What an encoder-decoder writes; the text itself when None.
         layer: Number of the block; all of them when None.
         head: Number of the head; all of them when None.
-        query: A token of the text, or its place; all of them when None.
+        query: A token of the text, or its place; all of them when None. Of an
+            encoder-decoder, layers that do not read for such a token are left out.
         seed: Of random weights.
 
     Raises:
@@ -59,13 +62,14 @@ def attention(
         _layer(one, inputs, chosen) for one in found if layer is None or _number(one.path) == layer
     )
     for one in layers:
-        if one.worst_sum() > _SUM_TOLERANCE:
+        if not one.worst_sum() <= _SUM_TOLERANCE:  # NaN is not
             raise ShapetraceError(
                 f"{one.path}: the weights of a row sum to {1 + one.worst_sum():.4f} and not to 1; "
                 "are the weights finite?"
             )
-    place = None if query is None else _place(query, layers)
-    return AttentionView(name_of(config), layers, head, place)
+    if query is not None:
+        layers = _asked(query, layers)
+    return AttentionView(name_of(config), layers, head)
 
 
 def _check_numbers(config: ModelConfig, layer: int | None, head: int | None) -> None:
@@ -86,29 +90,36 @@ def _layer(look: Look, inputs: Inputs, config: ModelConfig) -> Layer:
     decodes = config.kind == "encoder-decoder" and look.path.startswith("decoder.")
     queries = tuple(token for token, _ in target.tokens[0]) if decodes else source
     keys = source if look.cross else queries
-    weights = look.weights[0].tolist()
     if look.visible is None:
         visible = tuple((True,) * len(keys) for _ in queries)
     else:
         visible = tuple(map(tuple, look.visible[0, 0].tolist()))
-    rows = tuple(tuple(tuple(row) for row in head) for head in weights)
+    # An eighth of what Python's own numbers take, which long texts have millions of.
+    rows = tuple(tuple(array("f", row.tolist()) for row in head) for head in look.weights[0])
     return Layer(look.path, look.cross, queries, keys, rows, visible)
 
 
-def _place(query: str, layers: Sequence[Layer]) -> int:
+def _asked(query: str, layers: Sequence[Layer]) -> tuple[Layer, ...]:
+    """The layers in which a token reads, with its place in each."""
+    places = [_place(query, layer.queries) for layer in layers]
+    if layers and all(place is None for place in places):
+        known = list(dict.fromkeys(_bare(token) for layer in layers for token in layer.queries))
+        raise ShapetraceError(
+            f"--query {query!r} is no token of the text: {did_you_mean(query, known)}"
+        )
+    return tuple(
+        replace(layer, query=place)
+        for layer, place in zip(layers, places, strict=True)
+        if place is not None
+    )
+
+
+def _place(query: str, tokens: Sequence[str]) -> int | None:
     """The place of a token that is named by its text or its number; the last of equal ones."""
-    tokens = layers[0].queries if layers else ()
-    for layer in layers:
-        tokens = layer.queries
     named = [place for place, token in enumerate(tokens) if _bare(token) == _bare(query)]
     if named:
         return named[-1]
-    if query.isdecimal() and int(query) < len(tokens):
-        return int(query)
-    known = list(dict.fromkeys(map(_bare, tokens)))
-    raise ShapetraceError(
-        f"--query {query!r} is no token of the text: {did_you_mean(query, known)}"
-    )
+    return int(query) if query.isdecimal() and int(query) < len(tokens) else None
 
 
 def _bare(token: str) -> str:

@@ -116,6 +116,8 @@ def build_model(plan: Plan) -> Transformer:
         return model.eval()
     devices = [torch.cuda.current_device()] if plan.device == "cuda" else []
     with torch.random.fork_rng(devices=devices):
+        if not 0 <= plan.seed < 1 << 64:
+            raise ShapetraceError(f"seed {plan.seed} is too large; torch takes up to 2^64 - 1")
         torch.manual_seed(plan.seed)
         return build(plan.config, device=plan.device, dtype=_dtype(plan)).eval()
 

@@ -107,7 +107,8 @@ def train(
         how = TrainingSettings(**dict(training or {}))
     text = read_data(data)
     folder = directory_of(config)
-    files = _tokenizer_files(output if resume and output is not None else folder)
+    spoken = output if resume and output is not None and output.is_dir() else folder
+    files = _tokenizer_files(spoken)
     changes = list(settings)
     if vocabulary is not None:
         changes.append(f"vocab_size={vocabulary}")
@@ -119,7 +120,7 @@ def train(
         tokenizer, made = train_tokenizer([text], vocabulary)
         files = {"tokenizer.json": made}
     else:
-        tokenizer = tokenizer_for(folder, chosen.vocab_size)
+        tokenizer = tokenizer_for(spoken, chosen.vocab_size)
     with plainly():
         batches, tokens = _data(chosen, tokenizer, text, data, how)
     job = Job(
@@ -151,7 +152,7 @@ def read_data(file: Path) -> str:
         ShapetraceError: If it is missing, empty, or not UTF-8.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")  # a byte order mark is no text
     except OSError as error:
         raise ShapetraceError(f"cannot read data file {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -168,7 +169,7 @@ def read_pairs(text: str, file: Path) -> list[tuple[str, str]]:
         ShapetraceError: Naming the line that is no pair.
     """
     pairs = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):  # other separators belong to the text
         if not line.strip():
             continue
         parts = line.split("\t")

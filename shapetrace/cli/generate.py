@@ -87,6 +87,7 @@ def generate(
     Exits with 2 for bad input.
     """  # noqa: D301 - \b keeps the examples' lines apart
     # Imported here so that `shapetrace --help` needs neither torch nor rich.
+    from shapetrace.api.choosing import choose_config  # noqa: PLC0415
     from shapetrace.api.generating import generate as run  # noqa: PLC0415
     from shapetrace.cli.output import check_writable  # noqa: PLC0415
     from shapetrace.cli.speaking import Speaker, show  # noqa: PLC0415
@@ -101,6 +102,7 @@ def generate(
     check_writable(save)
     chosen = format or ("json" if output is not None and output.suffix == ".json" else "table")
     speaker = Speaker(texts=len(prompt) * samples, silent=chosen == "json" or output is not None)
+    kind = choose_config(config, set_ or ()).kind
     generation = run(
         config,
         prompt,
@@ -117,7 +119,7 @@ def generate(
         device=device,
         dtype=dtype,
         trace=(trace and not text_only) or save is not None,
-        on_text=speaker.opening(prompt[0]) if prompt else None,
+        on_text=speaker.opening(prompt[0], kind) if prompt else None,
     )
     if save is not None and generation.trace is not None:
         save_trace(generation.trace, save)

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from shapetrace.report.generated import Generation
     from shapetrace.report.words import Language
 
+ARROW = " => "
+"""Between a source and the target that an encoder-decoder writes for it."""
+
 
 class Speaker:
     """Prints the only text as it is made; several are printed one after another at the end."""
@@ -23,9 +26,9 @@ class Speaker:
         self._silent = silent
         self._prompt = ""
 
-    def opening(self, prompt: str) -> Callable[[int, str], None] | None:
-        """What is told of new text; the prompt goes before the first of it."""
-        self._prompt = prompt
+    def opening(self, prompt: str, kind: str) -> Callable[[int, str], None] | None:
+        """What is told of new text; what was given to the kind of model goes before it."""
+        self._prompt = prompt + _joint(kind)
         return self._say if self._streams else None
 
     def _say(self, _number: int, text: str) -> None:
@@ -38,15 +41,21 @@ class Speaker:
             return ""
         if self._streams:
             return self._prompt + "\n"
+        joint = _joint(_kind(generation))
         parts = [
-            f"[{number}] {sample.prompt}{'' if _continues(generation) else ' => '}{sample.text}\n"
+            f"[{number}] {sample.prompt}{joint}{sample.text}\n"
             for number, sample in enumerate(generation.samples, 1)
         ]
         return "".join(parts)
 
 
-def _continues(generation: Generation) -> bool:
-    return dict(generation.config).get("kind") == "decoder"
+def _joint(kind: str) -> str:
+    """What stands between a prompt and its text: a decoder goes on where the prompt ends."""
+    return "" if kind == "decoder" else ARROW
+
+
+def _kind(generation: Generation) -> str:
+    return str(dict(generation.config).get("kind"))
 
 
 def show(
@@ -62,7 +71,8 @@ def show(
     write(speaker.finish(generation), None)
     if text_only and form != "json":
         if output is not None:
-            texts = (f"{sample.prompt}{sample.text}\n" for sample in generation.samples)
+            joint = _joint(_kind(generation))
+            texts = (f"{sample.prompt}{joint}{sample.text}\n" for sample in generation.samples)
             write("".join(texts), output)
         return
     if form == "json":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ from shapetrace.report.grid import Pen
 from shapetrace.report.words import word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from shapetrace.report.reporter import Canvas
     from shapetrace.report.words import Language
@@ -24,7 +26,7 @@ SHADES, ASCII_SHADES = " \u2591\u2592\u2593\u2588", " .+*#"
 HIDDEN, ASCII_HIDDEN = "\u00d7", "x"
 """Stands where the query may not look."""
 BAR, ASCII_BAR = "\u2588", "#"
-_LABEL, _BAR_CELLS, _CELL = 16, 40, 3
+_LABEL, _BAR_CELLS = 16, 40
 _WIDTH = 100
 """Cells of a line where nothing says how wide it is."""
 
@@ -40,14 +42,16 @@ class Layer:
         keys: The tokens that are read from.
         weights: By head, query and key.
         visible: By query and key, whether it may be looked at.
+        query: The place of the token whose reading is shown; None for all.
     """
 
     path: str
     cross: bool
     queries: tuple[str, ...]
     keys: tuple[str, ...]
-    weights: tuple[tuple[tuple[float, ...], ...], ...]
+    weights: Sequence[Sequence[Sequence[float]]]
     visible: tuple[tuple[bool, ...], ...]
+    query: int | None = None
 
     @property
     def heads(self) -> int:
@@ -62,13 +66,21 @@ class Layer:
         )
 
     def worst_sum(self) -> float:
-        """How far the sum of a row is from 1, at most; a row that may see nothing sums to 0."""
-        return max(
+        """How far the sum of a row is from 1, at most; a row that may see nothing sums to 0.
+
+        NaN where a sum is NaN, which `max` alone would pass over.
+        """
+        far = [
             abs(sum(row) - 1)
             for head in self.weights
             for row, seen in zip(head, self.visible, strict=True)
             if any(seen)
-        )
+        ]
+        return next((one for one in far if math.isnan(one)), max(far, default=0.0))
+
+    def shown(self) -> Sequence[int]:
+        """The places of the tokens whose reading is shown."""
+        return range(len(self.queries)) if self.query is None else [self.query]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,35 +91,35 @@ class AttentionView:
         name: The model.
         layers: The layers that were asked for.
         head: The head; None for all.
-        query: The place of the token whose reading is shown; None for all of a head.
     """
 
     name: str
     layers: tuple[Layer, ...]
     head: int | None
-    query: int | None
 
 
 def as_table(view: AttentionView, canvas: Canvas, language: Language = "en") -> str:
     """Bars where a token was asked for, else the table of a head, for each layer."""
     lines: list[str] = []
     for layer in view.layers:
-        shown = _bars if view.query is not None else _head
+        shown = _bars if layer.query is not None else _head
         lines += [*shown(view, layer, canvas, language), ""]
     return "".join(f"{line}\n" for line in lines[:-1])
 
 
 def _bars(view: AttentionView, layer: Layer, canvas: Canvas, language: Language) -> Iterator[str]:
-    assert view.query is not None  # noqa: S101 - the caller has looked
-    pen, query = Pen(canvas.color), view.query
+    assert layer.query is not None  # noqa: S101 - the caller has looked
+    pen, query = Pen(canvas.color), layer.query
     rows = layer.mean() if view.head is None else layer.weights[view.head]
     which = (
         word("mean of all heads", language)
         if view.head is None
         else f"{word('head', language)} {view.head}"
     )
-    title = f"{layer.path}, {which}: {word('read by', language)} {query} {_quoted(layer.queries[query])}"
-    yield pen.paint(title, "bold")
+    read_by = f"{word('read by', language)} {query} {_quoted(layer.queries[query])}"
+    title = [f"{layer.path},", f"{which}:", read_by]
+    for part in _filled(title, canvas.width or _WIDTH, gap=" "):
+        yield pen.paint(part, "bold")
     bar = BAR if canvas.unicode else ASCII_BAR
     hidden = HIDDEN if canvas.unicode else ASCII_HIDDEN
     room = max(8, min(_BAR_CELLS, (canvas.width or _WIDTH) - _LABEL - 16))
@@ -121,41 +133,67 @@ def _bars(view: AttentionView, layer: Layer, canvas: Canvas, language: Language)
 
 def _head(view: AttentionView, layer: Layer, canvas: Canvas, language: Language) -> Iterator[str]:
     pen, head = Pen(canvas.color), view.head or 0
-    title = (
-        f"{layer.path}, {word('head', language)} {head} {word('of', language)} {layer.heads}: "
-        f"{word('rows read, columns are read from', language)}"
-    )
-    yield pen.paint(title, "bold")
-    fits = max(1, ((canvas.width or _WIDTH) - 5 - _LABEL - 9) // _CELL)
+    title = [
+        f"{layer.path}, {word('head', language)} {head} {word('of', language)} {layer.heads}:",
+        word("rows read, columns are read from", language),
+    ]
+    for part in _filled(title, canvas.width or _WIDTH, gap=" "):
+        yield pen.paint(part, "bold")
+    width = canvas.width or _WIDTH
+    cell = max(3, len(str(len(layer.keys) - 1)) + 1)
+    fits = max(1, (width - 5 - _LABEL - 9) // cell)
     columns = range(max(0, len(layer.keys) - fits), len(layer.keys))
     queries = range(max(0, len(layer.queries) - fits), len(layer.queries))
-    yield " " * (_LABEL + 5) + "".join(f"{key % 1000:>{_CELL}}" for key in columns)
+    yield " " * (_LABEL + 5) + "".join(f"{key:>{cell}}" for key in columns)
     for query in queries:
         row = layer.weights[head][query]
-        cells = "".join(_cell(layer, head, query, key, canvas) for key in columns)
+        cells = "".join(_cell(layer, head, (query, key), canvas, cell) for key in columns)
         yield f"{query:>4} {_label(layer.queries[query])}{cells}  {sum(row):.4f}"
     if layer.cross:
-        names = "  ".join(f"{key} {layer.keys[key]}" for key in columns)
-        yield f"{word('columns', language)}: {names}"
+        names = [f"{key} {_quoted(layer.keys[key])}" for key in columns]
+        yield from _filled([f"{word('columns', language)}:", *names], width)
     if len(columns) < len(layer.keys) or len(queries) < len(layer.queries):
-        yield (
-            f"{word('shown', language)}: {word('rows', language)} {queries.start}-{queries.stop - 1} / "
-            f"{len(layer.queries)}, {word('columns', language)} {columns.start}-{columns.stop - 1} / "
-            f"{len(layer.keys)}; {word('the JSON has all', language)}"
+        yield from _filled(
+            [
+                f"{word('shown', language)}:",
+                f"{word('rows', language)} {_part(queries, layer.queries)},",
+                f"{word('columns', language)} {_part(columns, layer.keys)};",
+                word("the JSON has all", language),
+            ],
+            width,
+            gap=" ",
         )
     shades = SHADES if canvas.unicode else ASCII_SHADES
     hidden = HIDDEN if canvas.unicode else ASCII_HIDDEN
-    steps = " ".join(f"{place / 4:.2f}{shade * 2}" for place, shade in enumerate(shades))
-    yield f"{word('shades', language)}: {steps}  {hidden} {word('may not look', language)}"
+    steps = [f"{place / 4:.2f}{shade * 2}" for place, shade in enumerate(shades)]
+    last = f" {hidden} {word('may not look', language)}"
+    yield from _filled([f"{word('shades', language)}:", *steps, last], width, gap=" ")
     yield f"{word('farthest row sum from 1', language)}: {layer.worst_sum():.1e}"
 
 
-def _cell(layer: Layer, head: int, query: int, key: int, canvas: Canvas) -> str:
+def _filled(parts: Sequence[str], width: int, gap: str = "  ") -> Iterator[str]:
+    """Parts side by side, in as many lines as they need; a part is not broken."""
+    line = ""
+    for part in parts:
+        joined = f"{line}{gap}{part}" if line else part
+        if line and cell_len(joined) > width:
+            yield line
+            joined = f"  {part.lstrip()}"
+        line = joined
+    yield line
+
+
+def _part(places: range, tokens: Sequence[str]) -> str:
+    return f"{places.start}-{places.stop - 1} / {len(tokens)}"
+
+
+def _cell(layer: Layer, head: int, place: tuple[int, int], canvas: Canvas, cells: int) -> str:
+    query, key = place
     if not layer.visible[query][key]:
-        return f"{HIDDEN if canvas.unicode else ASCII_HIDDEN:>{_CELL}}"
+        return f"{HIDDEN if canvas.unicode else ASCII_HIDDEN:>{cells}}"
     shades = SHADES if canvas.unicode else ASCII_SHADES
     weight = layer.weights[head][query][key]
-    return " " + shades[min(4, round(weight * 4 + 0.25))] * (_CELL - 1)
+    return " " + shades[min(4, round(weight * 4 + 0.25))] * (cells - 1)
 
 
 def _label(token: str) -> str:
@@ -183,7 +221,7 @@ def as_json(view: AttentionView) -> str:
 
 def _layer_json(view: AttentionView, layer: Layer) -> dict[str, Any]:
     heads = range(layer.heads) if view.head is None else [view.head]
-    queries = range(len(layer.queries)) if view.query is None else [view.query]
+    queries = layer.shown()
     return {
         "path": layer.path,
         "kind": "cross" if layer.cross else "self",
@@ -212,7 +250,7 @@ def as_csv(view: AttentionView) -> str:
 
 def _csv_rows(view: AttentionView, layer: Layer) -> Iterator[Sequence[object]]:
     heads = range(layer.heads) if view.head is None else [view.head]
-    queries = range(len(layer.queries)) if view.query is None else [view.query]
+    queries = layer.shown()
     kind = "cross" if layer.cross else "self"
     for head in heads:
         for query in queries:

@@ -8,7 +8,8 @@ import pytest
 import torch
 from rich.cells import cell_len
 
-from shapetrace.model import ModelConfig, from_pretrained
+from shapetrace.model import ModelConfig, build, from_pretrained
+from shapetrace.model.training.checkpoint import save_checkpoint
 from shapetrace.report import Canvas
 from shapetrace.report.attention import AttentionView, Layer, as_table
 
@@ -102,9 +103,9 @@ def test_wide_characters_line_up():
     tokens = ("狗", "咬人", "dog", "a very long token indeed 中文中文")
     weights = (tuple(tuple(1 / (q + 1) if k <= q else 0.0 for k in range(4)) for q in range(4)),)
     seen = tuple(tuple(k <= q for k in range(4)) for q in range(4))
-    layer = Layer("blocks.0.attention", False, tokens, tokens, weights, seen)
     for query in (None, 3):
-        view = AttentionView("m", (layer,), 0, query)
+        layer = Layer("blocks.0.attention", False, tokens, tokens, weights, seen, query)
+        view = AttentionView("m", (layer,), 0)
         lines = as_table(view, Canvas(80, unicode=True)).splitlines()
         rows = lines[2:6] if query is None else [line[: line.rindex(".")] for line in lines[1:5]]
         starts = {cell_len(line) for line in rows} if query is None else None
@@ -135,3 +136,44 @@ def test_bad_input_is_one_line(command, more, words):
     code, out, err = command("attention", "--config", "tiny-decoder", "--text", "abc", *more)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert words in err
+
+
+def test_a_token_is_sought_in_the_text_that_each_layer_reads_for(command):
+    pair = ("--config", "tiny-encoder-decoder", "--text", "a", "--target-text", "xyz")
+    code, out, err = command("attention", *pair, "--layer", 0, "--query", "z", "--format", "json")
+    assert code == 0, err
+    layers = json.loads(out)["layers"]
+    assert [layer["path"].split(".")[0] for layer in layers] == ["decoder", "decoder"]
+    assert all(layer["queries"] == ["z"] for layer in layers)
+    code, out, err = command("attention", *pair, "--layer", 0, "--query", "a")
+    assert code == 0, err
+    assert out.startswith("encoder.blocks.0.attention, mean of all heads: read by 0 a\n")
+    assert out.count("read by") == 1
+
+
+@pytest.mark.parametrize("columns", ["60", "80"])
+@pytest.mark.parametrize("query", [(), ("--query", "150")])
+def test_no_line_is_wider_than_the_terminal(command, monkeypatch, columns, query):
+    monkeypatch.setenv("COLUMNS", columns)
+    code, out, _ = command(
+        "attention", "--config", "tiny-encoder-decoder", "--text", "x\n\u72d7" * 40, "--layer", 0, *query
+    )  # fmt: skip
+    assert code == 0
+    assert max(map(cell_len, out.splitlines())) <= int(columns)
+    if not query:  # numbers of three digits stand apart
+        assert any(
+            line.split() and line.split()[-2:] == ["198", "199"] for line in out.splitlines()
+        )
+
+
+def test_weights_that_are_no_numbers_are_no_picture(command, tmp_path):
+    model = build(ModelConfig.from_preset("tiny-decoder"))
+    with torch.no_grad():
+        model.blocks[1].attention.wq.fill_(float("nan"))
+    save_checkpoint(tmp_path / "m", model)
+    for form in ("table", "json", "csv"):
+        code, out, err = command(
+            "attention", "--config", tmp_path / "m", "--text", "abc", "--format", form
+        )
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "are the weights finite?" in err

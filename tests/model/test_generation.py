@@ -242,8 +242,20 @@ def test_an_encoder_is_refused():
         ({"top_p": 1.1}, "top-p is 1.1"),
         ({"top_p": float("nan")}, "top-p is nan"),
         ({"top_k": 0}, "top-k is 0"),
+        ({"temperature": float("inf")}, "temperature is inf; it must be finite"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 1 << 63}, "it must be from 0 to"),
     ],
 )
 def test_sampling_refuses_what_cannot_be(values, words):
     with pytest.raises(ModelError, match=words):
         Sampling(**values)
+
+
+@pytest.mark.parametrize("temperature", [1e-3, 1e-30, 1e-60, 1e38])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_no_temperature_makes_chances_that_are_no_numbers(temperature, dtype):
+    logits = torch.tensor([[1.0, 30.0, -20.0, 29.0]], dtype=dtype)
+    chances = filtered(logits, Sampling(temperature=temperature)).double().softmax(-1)
+    wanted = (logits.double() - 30).div(temperature).softmax(-1)
+    torch.testing.assert_close(chances, wanted, atol=1e-6, rtol=0)

@@ -1,8 +1,10 @@
 """Training learns, agrees with transformers and torch, and goes on where it stopped."""
 
+import json
 import math
 import os
 import signal
+from pathlib import Path
 
 import pytest
 import torch
@@ -20,6 +22,7 @@ from shapetrace.model.training import (
     save_checkpoint,
     train,
 )
+from shapetrace.model.training.checkpoint import check_place
 from shapetrace.model.training.data import IGNORED, Batch
 from shapetrace.model.training.settings import learning_rate
 
@@ -292,7 +295,9 @@ def test_masking_hides_what_the_paper_says():
         (lambda: TrainingSettings(steps=0), "`steps` is 0"),
         (lambda: TrainingSettings(lr=float("nan")), "`lr` is nan"),
         (lambda: TrainingSettings(mask_rate=0.0), "`mask_rate` is 0.0"),
-        (lambda: TrainingSettings(warmup=-1), "must not be negative"),
+        (lambda: TrainingSettings(warmup=-1), "`warmup` is -1; it must not be negative"),
+        (lambda: TrainingSettings(weight_decay=float("nan")), "`weight_decay` is nan"),
+        (lambda: TrainingSettings(seed=1 << 22), "`seed` is 4194304; it must be from 0 to 4194303"),
         (lambda: Text([1, 2, 3]).check(8), "3 tokens to train on, and a sequence needs 9"),
         (lambda: Pairs([[1]], [], 1, 2), "1 sources and 0 targets do not line up"),
         (lambda: Pairs([], [], 1, 2), "no pairs"),
@@ -329,3 +334,66 @@ def test_cross_entropy_by_hand():
     got = mean_loss(Fixed(), Batch(labels, labels))
     torch.testing.assert_close(got, wanted)
     torch.testing.assert_close(got, cross_entropy(logits.flatten(0, 1), labels.flatten()))
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), KeyboardInterrupt()])
+def test_a_checkpoint_that_could_not_be_put_in_place_leaves_the_old_one(
+    tmp_path, monkeypatch, error
+):
+    model = model_of("decoder")
+    save_checkpoint(tmp_path / "c", model, record={"step": 1})
+    rename = Path.rename
+
+    def second_fails(self, target):
+        if self.name == ".c.new":
+            raise error
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", second_fails)
+    with pytest.raises((ModelError, KeyboardInterrupt)):
+        save_checkpoint(tmp_path / "c", model, record={"step": 2})
+    assert [p.name for p in tmp_path.iterdir()] == ["c"]
+    assert json.loads((tmp_path / "c" / "training.json").read_text()) == {"step": 1}
+
+
+@pytest.mark.parametrize(
+    "state", [[1], {"step": 1}, {"step": "x", "optimizer": {}}, {"step": -4, "optimizer": {}}]
+)
+def test_a_state_of_another_kind_is_refused(tmp_path, state):
+    save_checkpoint(tmp_path / "c", model_of("decoder"), record={}, state={})
+    torch.save(state, tmp_path / "c" / "training.pt")
+    with pytest.raises(ModelError, match="is no state of a training"):
+        load_state(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    "record", [{"training": 3}, {"losses": None}, {"losses": ["x"]}, {"held_out": [1]}]
+)
+def test_a_record_of_another_kind_is_refused(tmp_path, record):
+    state = {"step": 1, "optimizer": {}}
+    save_checkpoint(tmp_path / "c", model_of("decoder"), record=record, state=state)
+    with pytest.raises(ModelError, match="is no record of a training"):
+        load_state(tmp_path / "c")
+
+
+def test_an_optimizer_of_another_model_is_refused():
+    trainer = Trainer(model_of("decoder"), data_of("decoder"), TrainingSettings(seq=8))
+    with pytest.raises(ModelError, match="damaged, or of another model"):
+        trainer.restore({"step": 3, "optimizer": {}})
+    assert trainer.step_number == 0
+
+
+def test_a_training_that_diverges_says_so_and_saves_nothing():
+    model = model_of("decoder")
+    with torch.no_grad():
+        next(model.parameters()).fill_(float("nan"))
+    trainer = Trainer(model, data_of("decoder"), TrainingSettings(seq=8, steps=2))
+    with pytest.raises(ModelError, match="the loss of step 1 is nan: the training diverged"):
+        train(trainer, save=lambda: pytest.fail("it saved"))
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_before_training():
+    if not Path("/proc/self").exists():
+        pytest.skip("no /proc here, where nobody can make a directory")
+    with pytest.raises(ModelError, match="/proc cannot be written to"):
+        check_place("/proc/no-such/place")

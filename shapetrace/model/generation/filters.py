@@ -1,17 +1,24 @@
 """What makes some next tokens likelier and others impossible, before one is drawn."""
 
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, finfo, float32
 from torch.nn.functional import softmax
 
 MINUS_INFINITY = float("-inf")
+LOWEST = finfo(float32).tiny
+"""Lowest temperature that is not 0 in the type that is divided in."""
 
 
 def tempered(
     logits: Float[Tensor, "B vocab_size"], temperature: float
 ) -> Float[Tensor, "B vocab_size"]:
-    """Scores divided by a temperature: below 1 the likely become likelier, above 1 less so."""
-    return logits / temperature
+    """Scores divided by a temperature: below 1 the likely become likelier, above 1 less so.
+
+    The highest is taken off first, which changes no probability: what is below it may then
+    fall to minus infinity, but nothing becomes infinite or NaN, however low the temperature.
+    """
+    highest: Float[Tensor, "B 1"] = logits.amax(dim=-1, keepdim=True)
+    return (logits - highest) / max(temperature, LOWEST)
 
 
 def only_top_k(logits: Float[Tensor, "B vocab_size"], k: int) -> Float[Tensor, "B vocab_size"]:

@@ -10,6 +10,9 @@ from torch.nn.functional import softmax
 from shapetrace.model.errors import ModelError
 from shapetrace.model.generation.filters import only_top_k, only_top_p, tempered
 
+SEEDS = 1 << 63
+"""Seeds that torch takes, less room for the number of a sample to be added."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
@@ -31,7 +34,9 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.temperature is not None and not 0 < self.temperature < float("inf"):
+        if self.temperature == float("inf"):
+            raise ModelError("temperature is inf; it must be finite")
+        if self.temperature is not None and not self.temperature > 0:
             raise ModelError(
                 f"temperature is {self.temperature:g}; it must be above 0 "
                 "(for the likeliest token each time, choose greedy: leave it out)"
@@ -40,6 +45,8 @@ class Sampling:
             raise ModelError(f"top-k is {self.top_k}; it must be at least 1")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ModelError(f"top-p is {self.top_p:g}; it must be above 0 and at most 1")
+        if not 0 <= self.seed < SEEDS:
+            raise ModelError(f"the seed is {self.seed}; it must be from 0 to {SEEDS - 1}")
 
     @property
     def greedy(self) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -57,13 +59,13 @@ def save_checkpoint(
         new.rename(target)
         shutil.rmtree(old, ignore_errors=True)
     except Exception as error:  # safetensors has errors of its own for a full disk
-        shutil.rmtree(new, ignore_errors=True)
+        _undo(target)
         reason = getattr(error, "strerror", None) or str(error)
         raise ModelError(
             f"cannot save a checkpoint to {target}: {reason}; what was saved before is intact"
         ) from error
     except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
+        _undo(target)
         raise
 
 
@@ -71,7 +73,8 @@ def check_place(path: str | Path) -> None:
     """Refuse a place for checkpoints that holds something else.
 
     Raises:
-        ModelError: It is a file, or a directory that is neither empty nor a checkpoint.
+        ModelError: It is a file, a directory that is neither empty nor a checkpoint, or
+            somewhere that cannot be written to.
     """
     target = Path(path)
     if target.exists() and not target.is_dir():
@@ -79,6 +82,14 @@ def check_place(path: str | Path) -> None:
     if target.is_dir() and any(target.iterdir()) and not (target / "config.json").is_file():
         raise ModelError(
             f"{target} holds something that is no checkpoint; choose another directory"
+        )
+    above = target.resolve().parent
+    while not above.exists() and above != above.parent:
+        above = above.parent
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK) or not _takes(above):
+        raise ModelError(
+            f"cannot save a checkpoint to {target}: {above} cannot be written to; "
+            "choose another directory"
         )
 
 
@@ -99,7 +110,33 @@ def load_state(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
         state = torch.load(directory / STATE, weights_only=True, map_location="cpu")
     except Exception as error:
         raise ModelError(f"{directory / STATE} is damaged or cut off") from error
-    return dict(read_json(directory / RECORD)), state
+    record = dict(read_json(directory / RECORD))
+    if not _is_state(state):
+        raise ModelError(f"{directory / STATE} is no state of a training")
+    if not _is_record(record):
+        raise ModelError(f"{directory / RECORD} is no record of a training")
+    return record, state
+
+
+def _is_state(state: object) -> bool:
+    return (
+        isinstance(state, dict)
+        and isinstance(step := state.get("step"), int)
+        and step >= 0
+        and isinstance(state.get("optimizer"), dict)
+    )
+
+
+def _is_record(record: Mapping[str, Any]) -> bool:
+    """Whether the parts that a resumed training reads, where they are there, are of their kind."""
+    losses, held_out = record.get("losses", []), record.get("held_out", [])
+    return (
+        isinstance(record.get("training", {}), dict)
+        and isinstance(losses, list)
+        and all(isinstance(loss, int | float) for loss in losses)
+        and isinstance(held_out, list)
+        and all(isinstance(pair, list) and len(pair) == 2 for pair in held_out)  # noqa: PLR2004
+    )
 
 
 def _write(
@@ -130,6 +167,22 @@ def _write_json(path: Path, values: Mapping[str, Any]) -> None:
 
 def _beside(target: Path, word: str) -> Path:
     return target.with_name(f".{target.name}.{word}")
+
+
+def _takes(directory: Path) -> bool:
+    """Whether a directory can be made in it; permissions alone do not tell (/proc, read-only)."""
+    try:
+        with tempfile.TemporaryDirectory(dir=directory, prefix=".shapetrace-"):
+            return True
+    except OSError:
+        return False
+
+
+def _undo(target: Path) -> None:
+    """Take away what was being written, and have the old checkpoint where it was."""
+    with contextlib.suppress(OSError):
+        _recover(target)
+    shutil.rmtree(_beside(target, "new"), ignore_errors=True)
 
 
 def _recover(target: Path) -> None:

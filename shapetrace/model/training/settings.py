@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from shapetrace.model.errors import ModelError
 
+SEEDS = 1 << 22
+"""Seeds of a training; each has room for the numbers of its batches beside it in 64 bits."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
@@ -57,9 +60,14 @@ class TrainingSettings:
                 raise ModelError(f"`{name}` is {getattr(self, name)}; it must be at least 1")
         for name in ("lr", "clip"):
             if not 0 < getattr(self, name) < math.inf:
-                raise ModelError(f"`{name}` is {getattr(self, name)}; it must be positive")
-        if self.warmup < 0 or not 0 <= self.weight_decay < math.inf:
-            raise ModelError("`warmup` and `weight_decay` must not be negative")
+                raise ModelError(
+                    f"`{name}` is {getattr(self, name)}; it must be positive and finite"
+                )
+        for name in ("warmup", "weight_decay"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ModelError(f"`{name}` is {getattr(self, name)}; it must not be negative")
+        if not 0 <= self.seed < SEEDS:
+            raise ModelError(f"`seed` is {self.seed}; it must be from 0 to {SEEDS - 1}")
         if not 0 < self.mask_rate <= 1:
             raise ModelError(f"`mask_rate` is {self.mask_rate}; it must be above 0 and at most 1")
 

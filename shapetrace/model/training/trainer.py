@@ -1,5 +1,6 @@
 """A model with its optimizer: one step, one evaluation."""
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -61,6 +62,11 @@ class Trainer:
         torch.manual_seed(self._seed(self.step_number))  # dropout goes on after a resume
         predicted = sum(batch.predicted for batch in batches)
         total = sum(self.passed(batch, predicted) for batch in batches)
+        if not math.isfinite(total):
+            raise ModelError(
+                f"the loss of step {self.step_number + 1} is {total}: the training diverged; "
+                "start again with a lower learning rate, or a smaller `clip`"
+            )
         self.update()
         return total
 
@@ -99,9 +105,18 @@ class Trainer:
         return {"step": self.step_number, "optimizer": self.optimizer.state_dict()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where another run stopped."""
+        """Go on where another run stopped.
+
+        Raises:
+            ModelError: The state is not one of this model's training.
+        """
+        try:
+            self.optimizer.load_state_dict(state["optimizer"])
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise ModelError(
+                "the saved state of the optimizer is damaged, or of another model"
+            ) from error
         self.step_number = int(state["step"])
-        self.optimizer.load_state_dict(state["optimizer"])
 
     def _chance(self, number: int) -> Generator:
         return Generator().manual_seed(self._seed(number))
