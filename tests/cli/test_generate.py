@@ -119,6 +119,16 @@ def test_an_encoder_decoder_writes(command):
     ]
 
 
+def test_a_source_and_its_target_stand_apart(command, tmp_path):
+    given = ("generate", "--config", "tiny-encoder-decoder", "--prompt", "dog", "--text-only",
+             "--max-new-tokens", 2)  # fmt: skip
+    code, out, err = command(*given)
+    assert code == 0, err
+    assert out.startswith("dog => ")
+    assert command(*given, "-o", tmp_path / "text")[0] == 0
+    assert (tmp_path / "text").read_text(encoding="utf-8") == out
+
+
 def test_the_shipped_model_speaks(command):
     model = Path(__file__).parents[2] / "examples/scripture/model"
     code, out, _ = command(

@@ -263,3 +263,40 @@ def test_a_vocabulary_that_is_too_small(command, book):
     code, _, err = command("train", "--config", "tiny-decoder", "--data", book, "--vocab", 10)
     assert code == 2
     assert "a vocabulary of 10 is too small" in err
+
+
+def test_separators_and_marks_of_unicode_are_no_lines(command, tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_bytes("\ufeff".encode() + "a\u2028b\tb\x0ba\r\nc\td\n".encode() * 5)
+    code, out, err = command(
+        "train", "--config", "tiny-encoder-decoder", "--data", pairs, "--no-trace",
+        "--steps", 1, "--batch", 2, "--seq", 8,
+    )  # fmt: skip
+    assert code == 0, err
+    # In bytes: a, 3 of the separator, b; b, 1 of the other, a; then c and d.
+    assert f"on {5 * (5 + 3 + 1 + 1)} tokens" in out
+
+
+def test_a_resumed_training_reads_with_the_tokenizer_of_the_checkpoint(command, book, tmp_path):
+    common = ("train", "--config", "tiny-decoder", "--data", book, "--no-trace", *SMALL[2:])
+    model = ("--out", tmp_path / "model")
+    assert command(*common, *model, "--vocab", 270, "--steps", 1)[0] == 0
+    code, _, err = command(
+        *common, *model, "--set", "vocab_size=270", "--resume", "--steps", 2, "--format", "json"
+    )
+    assert code == 0, err
+    record = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert record["tokens"] < len(TEXT)  # not read as bytes
+
+
+@pytest.mark.parametrize("name", ["train", "generate", "forward", "attention"])
+def test_a_seed_that_is_too_large_is_one_line(command, book, name):
+    seed = str(10**30)
+    given = {
+        "train": ("--data", book, "--no-trace", *SMALL),
+        "generate": ("--prompt", "a"),
+    }.get(name, ("--text", "a"))
+    code, out, err = command(name, "--config", "tiny-decoder", *given, "--seed", seed)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "seed" in err
+    assert seed in err
