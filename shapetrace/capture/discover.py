@@ -122,15 +122,24 @@ def own_files(model: nn.Module | None) -> Wanted:
     """Every function of the files that hold the classes of a model's modules."""
     if model is None:
         return {}
-    forwards = {_unwrapped(type(module).forward) for module in model.modules()}
+    forwards = {_unwrapped(_forward(module)) for module in model.modules()}
     files = {forward.__code__.co_filename for forward in forwards if forward is not None}
     return {file: None for file in files if is_traced(file)}
 
 
 def _unwrapped(function: Any) -> FunctionType | None:
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
+    while (inner := _wrapped(function)) is not None:
+        function = inner
     return function if isinstance(function, FunctionType) else None
+
+
+def _forward(module: nn.Module) -> Any:
+    return getattr(type(module), "forward", None)  # a scripted module's class has none
+
+
+def _wrapped(function: Any) -> Any:
+    """What a decorator kept of a function; a scripted module's forward can't be asked."""
+    return getattr(function, "__dict__", {}).get("__wrapped__")
 
 
 def reachable(model: nn.Module | None) -> Wanted:
@@ -147,7 +156,7 @@ def reachable(model: nn.Module | None) -> Wanted:
         return {}
     walk = _Walk()
     for module in model.modules():
-        walk.follow(type(module).forward, module)
+        walk.follow(_forward(module), module)
     found = {file: frozenset(lines) for file, lines in walk.lines.items()}
     return joined(found, own_files(model))
 
@@ -180,7 +189,7 @@ class _Walk:
     def _named(self, function: FunctionType, owner: object) -> Iterator[Any]:
         """What a function's code names, when the function itself is worth rewriting."""
         code = function.__code__
-        wrapped = getattr(function, "__wrapped__", None)
+        wrapped = _wrapped(function)
         if wrapped is not None:
             yield wrapped
         if not is_traced(code.co_filename):

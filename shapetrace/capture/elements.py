@@ -44,6 +44,21 @@ def is_container(kind: type) -> bool:
     )
 
 
+def sizes_of(tensor: torch.Tensor) -> tuple[int, ...]:
+    """A tensor's sizes; -1 for an axis without a single one, as nested tensors have."""
+    try:
+        return tuple(size if type(size) is int else -1 for size in tensor.shape)
+    except RuntimeError:
+        return tuple(_size(tensor, axis) for axis in range(tensor.dim()))
+
+
+def _size(tensor: torch.Tensor, axis: int) -> int:
+    try:
+        return tensor.size(axis)
+    except RuntimeError:
+        return -1
+
+
 def _items(value: Any) -> Iterator[tuple[str, Any]]:
     """The items of a container of a kind that can be read without running its code."""
     if isinstance(value, nn.Module):
@@ -70,7 +85,10 @@ def field_names(kind: type) -> tuple[str, ...]:
 
 def stored(owner: object, name: str) -> object:
     """An attribute's value without running a property or ``__getattr__``."""
-    own = getattr(owner, "__dict__", {})
+    try:
+        own = object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        own = {}
     for table in (own, own.get("_buffers", {}), own.get("_parameters", {})):
         if name in table:
             return table[name]

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _pop_mode, _push_mode
 
+from shapetrace.capture.elements import sizes_of
 from shapetrace.capture.events import FAILED_OP, OP, Event
 from shapetrace.capture.storages import Storages
 from shapetrace.cost import ATTRIBUTES, FORMULAS
@@ -127,11 +128,11 @@ class OperatorMode(TorchDispatchMode):
         dtype = None
         outputs: Shapes
         if type(result) is torch.Tensor:
-            outputs, dtype = (result.shape,), result.dtype
+            outputs, dtype = (_shape(result),), result.dtype
             index(result, "activation")
         else:
             tensors = list(_tensors(result))
-            outputs = tuple(tensor.shape for tensor in tensors)
+            outputs = tuple(_shape(tensor) for tensor in tensors)
             for tensor in tensors:
                 dtype = dtype or tensor.dtype
                 index(tensor, "activation")
@@ -171,17 +172,24 @@ class OperatorMode(TorchDispatchMode):
         return result
 
 
+def _shape(tensor: torch.Tensor) -> tuple[int, ...]:
+    try:
+        return tensor.shape
+    except RuntimeError:  # a nested tensor
+        return sizes_of(tensor)
+
+
 def _input_shapes(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shapes:
     if plan.tensors is None:
-        return tuple(tensor.shape for tensor in _tensors([*args, *kwargs.values()]))
+        return tuple(_shape(tensor) for tensor in _tensors([*args, *kwargs.values()]))
     shapes: list[tuple[int, ...] | None] = []
     given = len(args)
     for position, name, is_list in plan.tensors:
         value = args[position] if position < given else kwargs.get(name)
         if isinstance(value, torch.Tensor):
-            shapes.append(value.shape)
+            shapes.append(_shape(value))
         elif is_list and value is not None:
-            shapes.extend(None if item is None else item.shape for item in value)
+            shapes.extend(None if item is None else _shape(item) for item in value)
         else:  # absent, or a number where the operator also takes a tensor
             shapes.append(None if value is None else ())
     return tuple(shapes)

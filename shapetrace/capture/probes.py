@@ -65,7 +65,9 @@ class _Prober:
         self.subject = subject
         self.report = report
         self.recorder = Recorder({}, operators=False)
-        self.result = Probing(None, inputs=dict(subject.guessed))
+        self.result = Probing(
+            None, inputs=dict(subject.guessed), given=dict(subject.given)
+        )
         self.wanted: Wanted = {}
         self.weightless: Weightless = meta
         self._watched: Wanted = {}
@@ -262,7 +264,8 @@ class _Prober:
         integers = {name: changes.get(name, size) for name, size in subject.integers.items()}
         axes = {**subject.dims, **subject.loose}
         dims = {name: changes.get(name, size) for name, size in axes.items()}
-        with self.weightless(), same_random_state(), torch.no_grad():
+        eager = torch.compiler.set_stance("force_eager")  # compiled code shows nothing
+        with eager, self.weightless(), same_random_state(), torch.no_grad():
             model = subject.build(integers)
             given = subject.arguments(dims, integers)
             if watch is not None:

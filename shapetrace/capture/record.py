@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import FunctionType, TracebackType
 from typing import Any, Self
@@ -61,6 +61,7 @@ class Recording:
         twins = signatures(model, self._numbers) if model is not None and repeats else {}
         self._recorder = Recorder(self._numbers, self._members, twins, operators=operators)
         self._swap = Swap()
+        self._opaque = tuple(_opaque(model))
         self._called: set[int] = set()
         self._functions: dict[str, list[FunctionType]] = {}
         self._parameters = _parameters(model, self._recorder)
@@ -174,7 +175,7 @@ class Recording:
             ops=tuple(tables.ops),
             storages=tuple(tables.storages),
             parameters=self._parameters,
-            notes=tuple(self._swap.notes),
+            notes=(*self._swap.notes, *self._opaque),
             failure=failure,
             wall_time=self._seconds,
             environment=(("torch", torch.__version__), ("python", platform.python_version())),
@@ -190,6 +191,14 @@ def record(model: nn.Module | None, **options: Any) -> Recording:
         >>> recording.trace.tensors
     """
     return Recording(model, **options)
+
+
+def _opaque(model: nn.Module | None) -> Iterator[str]:
+    """What of a model runs no Python that could be looked into; its operators are seen."""
+    for path, module in model.named_modules() if model is not None else ():
+        if isinstance(module, torch.jit.ScriptModule):
+            kind = type(module).__name__
+            yield f"{path or 'the model'} ({kind}) is scripted: seen from outside only"
 
 
 def _members(model: nn.Module | None, numbers: Mapping[int, int]) -> list[nn.Module]:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture import events as kinds
-from shapetrace.capture.elements import SCALARS, elements
+from shapetrace.capture.elements import SCALARS, elements, sizes_of
 from shapetrace.capture.events import Event, Seen
 from shapetrace.capture.operators import OperatorMode
 from shapetrace.capture.repeats import Key, Replay, Template, call_key, learn
@@ -122,14 +122,16 @@ class Recorder:
 
     def seen(self, tensor: torch.Tensor) -> Seen:
         """What is kept of a tensor; of a subclass, without running the user's code."""
-        if type(tensor) in PLAIN and tensor.layout is torch.strided:
+        if type(tensor) in PLAIN and tensor.layout is torch.strided and not tensor.is_nested:
             block = self.storages.index(tensor, self._unmet)
-            return tensor.shape, tensor.dtype, block, tensor.requires_grad, "", None
+            device = tensor.device if block is None else None
+            return tensor.shape, tensor.dtype, block, tensor.requires_grad, "", device
         with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001
-            sizes = tuple(size if type(size) is int else -1 for size in tensor.shape)
             strided = tensor.layout is torch.strided
             layout = "" if strided else str(tensor.layout).removeprefix("torch.")
+            layout = "nested" if strided and tensor.is_nested else layout
             block = self.storages.index(tensor, self._unmet)
+            sizes = sizes_of(tensor)
             return sizes, tensor.dtype, block, tensor.requires_grad, layout, tensor.device
 
     def see_inside(self, bound: Iterable[tuple[int, Any]]) -> None:
@@ -189,7 +191,7 @@ class Recorder:
         expected = replay.template.expected
         if replay.at < len(expected):
             wanted, shape, adopted = expected[replay.at]
-            if wanted == number and (None if value is None else value.shape) == shape:
+            if wanted == number and _matches(value, shape):
                 replay.at += 1
                 if adopted is not None and value is not None:
                     block = self.storages.index(value, "activation")
@@ -239,3 +241,12 @@ class Recorder:
             self.replay.freed.append(block)
         else:
             self.append((kinds.FREE, block))
+
+
+def _matches(value: torch.Tensor | None, shape: tuple[int, ...] | None) -> bool:
+    if value is None:
+        return shape is None
+    try:
+        return value.shape == shape
+    except RuntimeError:  # a nested tensor
+        return sizes_of(value) == shape

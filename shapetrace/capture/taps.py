@@ -81,7 +81,7 @@ def leave(function: int) -> None:
     recorder.append((kinds.EXIT, function))
 
 
-def see(binding: int, value: Any) -> Any:
+def see(binding: int, value: Any) -> Any:  # noqa: C901 - the hot path, written out
     """A statement has bound a value; it is passed on."""
     recorder = _active.recorder
     if recorder is None or recorder.thread != get_ident():
@@ -91,10 +91,14 @@ def see(binding: int, value: Any) -> Any:
         replay = recorder.replay
         if replay is not None and recorder.agrees(replay, binding, value):
             return value
-        storage = value.untyped_storage()
+        try:
+            storage, shape = value.untyped_storage(), value.shape
+        except (NotImplementedError, RuntimeError):  # inside vmap; of a nested tensor
+            recorder.append((kinds.SEE, binding, "", recorder.seen(value)))
+            return value
         known = recorder.live.get(storage._cdata)  # noqa: SLF001 - data_ptr() is 0 on meta
         block = recorder.meet(storage) if known is None else known[0]
-        seen = (value.shape, value.dtype, block, value.requires_grad, "", None)
+        seen = (shape, value.dtype, block, value.requires_grad, "", None)
         recorder.append((kinds.SEE, binding, "", seen))
     elif kind in recorder.opaque:
         if recorder.replay is None:

@@ -1,5 +1,7 @@
 """Models and parts of torch that are odd in one way each."""
 
+# ruff: noqa: RET504 - the variables are what is looked at
+
 from __future__ import annotations
 
 import dataclasses

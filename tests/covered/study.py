@@ -57,6 +57,8 @@ class Case:
     flops: int | None = None
     own: str = ""
     dims: dict[str, int] | None = None
+    hidden: frozenset[str] = frozenset()
+    """Types of modules that torch runs without calling them, or whose calls have no source."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,7 +177,8 @@ def _counted(model: nn.Module) -> Iterator[Counter[str]]:
     def count(module: nn.Module, _: Any) -> None:
         calls[type(module).__qualname__] += 1
 
-    handles = [m.register_forward_pre_hook(count) for m in model.modules()]
+    seen = [m for m in model.modules() if not isinstance(m, torch.jit.ScriptModule)]
+    handles = [m.register_forward_pre_hook(count) for m in seen]
     try:
         yield calls
     finally:
@@ -251,7 +254,8 @@ _NO_FORWARD = ("Sequential", "ModuleList", "ModuleDict")
 
 def missing(seen: Study) -> set[str]:
     """Types of modules that were called and have no scope."""
-    return {k for k in seen.calls if k not in called(seen) and k not in _NO_FORWARD}
+    found = {k for k in seen.calls if k not in called(seen) and k not in _NO_FORWARD}
+    return found - seen.case.hidden
 
 
 def dims_of(trace: Trace, function: str, name: str) -> set[str]:

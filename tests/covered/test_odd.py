@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from shapetrace.capture import record
+from shapetrace.cost import summarise
 from tests.covered.odd_cases import ODD
 from tests.covered.study import check, study
 
@@ -28,12 +31,14 @@ def test_what_cannot_be_seen_inside_is_said(name):
     )
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["sparse", "nested"])
+def test_a_product_of_unknown_cost_is_listed_not_zero(name):
+    unmodelled = summarise(study(named(name)).trace).unmodelled
+    assert any("mm" in operator or "linear" in operator for operator, _ in unmodelled)
+
+
 def test_a_checkpointed_step_counts_what_ran_again():
-    import torch  # noqa: PLC0415
-
-    from shapetrace.capture import record  # noqa: PLC0415
-    from shapetrace.cost import summarise  # noqa: PLC0415
-
     model = named("checkpointed").target()
     x = torch.ones(2, 4, requires_grad=True)
     with record(model) as recording:
