@@ -27,6 +27,7 @@ from shapetrace.errors import ShapetraceError
 from shapetrace.trace.codec import decode_record, encode_record
 from shapetrace.trace.coders import DecodeError
 from shapetrace.trace.records import FORMAT_VERSION, Trace
+from shapetrace.trace.references import check_references
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,9 +114,11 @@ def loads(data: bytes, source: str = "the data") -> Trace:
         )
     try:
         with _collector_paused():
-            return decode_record(
+            trace = decode_record(
                 Trace, migrate(encoded, version) | {"format_version": FORMAT_VERSION}
             )
+            check_references(trace)
+            return trace
     except DecodeError as error:
         _refuse_damaged(source, str(error))
 
