@@ -92,7 +92,8 @@ def trace(
         model: The module.
         args: Its arguments.
         dims: Names of the inputs' axes by size, such as ``{"B": 2, "n": 16}``; without
-            them names are guessed by position, and marked as guessed.
+            them names are guessed by position, and marked as guessed. A name whose size
+            no input has names the model's own axes of that size, where nothing else does.
         kwargs: Its keyword arguments.
 
     Raises:
@@ -108,7 +109,7 @@ def trace(
 
     subject = subject_of(model, CallInputs(args, kwargs), dims)
     probing, wanted = probed(subject)
-    watch = record(model, wanted=wanted or None, sizes=dict(subject.dims))
+    watch = record(model, wanted=wanted or None, sizes={**subject.dims, **subject.given})
     watch.probing = probing
     with watch:
         model(*args, **kwargs)

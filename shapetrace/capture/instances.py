@@ -60,19 +60,21 @@ def subject_of(
     Args:
         model: The model, which is left as it is.
         inputs: Of the real run.
-        dims: Names of input axes by size; when None, they are guessed by position.
+        dims: Names of input axes by size; when None, they are guessed by position. A name
+            whose size no input has is a size of the model's own.
     """
     axes, sizes = name_axes(inputs, dims)
+    given = {name: size for name, size in (dims or {}).items() if name not in sizes}
 
     def build(_: Mapping[str, int]) -> nn.Module:
         return weightless_copy(model)
 
     def arguments(new: Mapping[str, int], _: Mapping[str, int]) -> Arguments:
-        given: Arguments = resized((inputs.args, inputs.kwargs), axes, new)
-        return given
+        made: Arguments = resized((inputs.args, inputs.kwargs), axes, new)
+        return made
 
     guessed = dict.fromkeys(sizes, dims is None)
-    return Subject({}, sizes, build, arguments, rebuilt=False, guessed=guessed)
+    return Subject({}, sizes, build, arguments, rebuilt=False, guessed=guessed, given=given)
 
 
 def weightless_copy(model: nn.Module) -> nn.Module:
@@ -102,15 +104,15 @@ def name_axes(inputs: CallInputs, dims: Mapping[str, int] | None) -> tuple[Axes,
             None to guess by position.
     """
     axes: Axes = {}
-    sizes: dict[str, int] = dict(dims or {})
+    sizes: dict[str, int] = {}
     for _, tensor in inputs.tensors():
         if tensor.layout is torch.strided:
             shape = tuple(tensor.shape)
             named = _guess(tensor, sizes) if dims is None else _given(shape, dims)
             axes[id(tensor)] = named
-            if dims is None:
-                sizes.update({name: size for name, size in zip(named, shape, strict=True) if name})
-    return axes, sizes
+            sizes.update({name: size for name, size in zip(named, shape, strict=True) if name})
+    ordered = {name: sizes[name] for name in (dims or sizes) if name in sizes}
+    return axes, ordered
 
 
 def _given(shape: tuple[int, ...], dims: Mapping[str, int]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ class Subject:
             it), which others are scaled along with each.
         loose: Sizes of the inputs' axes that have no name, by their places; `arguments`
             honours other sizes for them too.
+        given: Sizes that the user named and no input has: the model's own.
     """
 
     integers: Mapping[str, int]
@@ -39,3 +40,4 @@ class Subject:
     guessed: Mapping[str, bool] = field(default_factory=dict)
     loose: Mapping[str, int] = field(default_factory=dict)
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    given: Mapping[str, int] = field(default_factory=dict)

@@ -59,6 +59,7 @@ class Probing:
         irrelevant: Names that moved nothing.
         inputs: The names of the inputs' dims, and whether each was guessed.
         tied: By name, the names that were changed with it, because none of them runs alone.
+        given: Sizes that the user named and no input has: the model's own.
         notes: What could not be probed, and why.
     """
 
@@ -68,6 +69,7 @@ class Probing:
     irrelevant: set[str] = field(default_factory=set)
     inputs: dict[str, bool] = field(default_factory=dict)
     tied: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    given: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -245,6 +247,9 @@ class _Namer:
             if len(names) == 1:
                 detail = f"equals self.{names[0]} of {owner or 'the model'}"
                 return Dim(names[0], "attribute", detail)
+        fitting = [name for name, given in self.probing.given.items() if given == size]
+        if len(fitting) == 1 and all(other == size for _, _, other in runs):
+            return Dim(fitting[0], "attribute", f"equals {fitting[0]} among the names given")
         return None
 
 

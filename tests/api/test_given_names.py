@@ -1,0 +1,42 @@
+"""Names that the user gives to sizes no input has."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+import shapetrace
+
+
+class Wide(nn.Module):
+    """A width that only the weights have."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.a = nn.Linear(8, width)
+        self.b = nn.Linear(width, 5)
+
+    def forward(self, x):
+        hidden = self.a(x)
+        joined = torch.cat([x, x, x], 1)
+        return self.b(hidden), joined
+
+
+def test_a_given_size_names_the_fixed_axes_that_have_it():
+    trace = shapetrace.trace(Wide(24), torch.randn(2, 7, 8), dims={"B": 2, "n": 7, "width": 24})
+    assert {row.name: row.dims for row in trace.rows()}["hidden"] == "B n width"
+    (hidden,) = (t for t in trace.tensors if trace.sites[t.site].name == "hidden")
+    assert hidden.dims[2].evidence == "attribute"
+    assert dict(trace.sizes) == {"B": 2, "n": 7, "width": 24}
+
+
+def test_an_axis_that_moves_never_takes_a_given_size_s_name():
+    trace = shapetrace.trace(Wide(21), torch.randn(2, 7, 8), dims={"B": 2, "n": 7, "width": 21})
+    dims = {row.name: row.dims for row in trace.rows()}
+    assert (dims["hidden"], dims["joined"]) == ("B n width", "B 3*n 8")
+
+
+def test_two_given_names_of_one_size_name_nothing():
+    dims = {"B": 2, "n": 7, "width": 24, "depth": 24}
+    trace = shapetrace.trace(Wide(24), torch.randn(2, 7, 8), dims=dims)
+    assert {row.name: row.dims for row in trace.rows()}["hidden"] == "B n 24"
