@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from shapetrace.report.reporter import Canvas
     from shapetrace.report.words import Language
 
+NARROWEST = 8
+"""Cells that a column keeps on the narrowest screen."""
 FORMAT_VERSION = 1
 STEPS = ("read_sources()", "advance()", "recomputed()")
 """The calls that are a generation's passes."""
@@ -220,14 +222,14 @@ def _tensors(generation: Generation) -> list[dict[str, Any]]:
 def as_table(generation: Generation, canvas: Canvas, language: Language = "en") -> str:
     """The passes, folded, with their shapes; then the totals."""
     pen = Pen(canvas.color)
-    lines = [*_passes(generation, pen, language), ""]
+    lines = [*_passes(generation, pen, canvas, language), ""]
     for label, pairs in _shown(generation, language):
         lines += [*_shapes(label, pairs, pen, canvas, language), ""]
     lines += _totals(generation, pen, canvas, language)
     return "".join(f"{line}\n" for line in lines)
 
 
-def _passes(generation: Generation, pen: Pen, language: Language) -> Iterator[str]:
+def _passes(generation: Generation, pen: Pen, canvas: Canvas, language: Language) -> Iterator[str]:
     rows = [
         [
             word(name, language)
@@ -235,7 +237,7 @@ def _passes(generation: Generation, pen: Pen, language: Language) -> Iterator[st
         ]
     ]
     rows += [_pass_row(run, language) for run in runs(generation)]
-    yield from _grid(rows, pen, right=range(1, 7))
+    yield from _grid(rows, pen, right=range(1, 7), width=canvas.width)
 
 
 def _pass_row(run: Run, language: Language) -> list[str]:
@@ -355,12 +357,19 @@ def _said(label: str, text: str, pen: Pen, canvas: Canvas, language: Language) -
 def _grid(
     rows: Sequence[Sequence[str]], pen: Pen, right: Sequence[int], width: int | None = None
 ) -> Iterator[str]:
-    """Rows under a heading; the last column takes what is left of the screen."""
+    """Rows under a heading; the last column takes what is left of the screen.
+
+    Where that is nothing, the widest columns give way, and their texts take more lines.
+    """
     from rich.cells import cell_len  # noqa: PLC0415 - only tables need it
 
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     if width is not None:
-        widths[-1] = max(8, min(widths[-1], width - sum(widths[:-1]) - GAP * (len(widths) - 1)))
+        widths[-1] = max(
+            NARROWEST, min(widths[-1], width - sum(widths[:-1]) - GAP * (len(widths) - 1))
+        )
+        while sum(widths) + GAP * (len(widths) - 1) > width and max(widths) > NARROWEST:
+            widths[widths.index(max(widths))] -= 1
     tracks = [Track(size, right=place in right) for place, size in enumerate(widths)]
     for number, row in enumerate(rows):
         yield from pen.row(tracks, row, "" if number else "bold")

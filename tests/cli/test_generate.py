@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 STORY = "Once upon a time"
 
@@ -127,6 +128,17 @@ def test_a_source_and_its_target_stand_apart(command, tmp_path):
     assert out.startswith("dog => ")
     assert command(*given, "-o", tmp_path / "text")[0] == 0
     assert (tmp_path / "text").read_text(encoding="utf-8") == out
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_the_table_fits_a_narrow_terminal(command, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    code, out, err = command(
+        "generate", "--config", "tiny-decoder", "--prompt", "dog", "--max-new-tokens", 12
+    )
+    assert code == 0, err
+    table = out[out.index("\npass ") :]
+    assert max(map(cell_len, table.splitlines())) <= columns
 
 
 def test_the_shipped_model_speaks(command):
