@@ -100,7 +100,7 @@ def train(
     from shapetrace.api.training import train as run  # noqa: PLC0415
     from shapetrace.cli.output import Style, check_writable  # noqa: PLC0415
     from shapetrace.cli.progress import Bar  # noqa: PLC0415
-    from shapetrace.cli.training_report import show_training  # noqa: PLC0415
+    from shapetrace.cli.training_report import show_training, told_where  # noqa: PLC0415
     from shapetrace.trace.storage import save as save_trace  # noqa: PLC0415
 
     style = Style(level=level, layers=layers, language=lang, format=format, output=output)
@@ -120,7 +120,7 @@ def train(
         "save_every": save_every,
         "seed": seed,
     }
-    with Bar() as bar:
+    with Bar() as bar, told_where(out):
         trained = run(
             config,
             data,

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from shapetrace.cli.output import Style, show, write
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from shapetrace.api.training import Trained
 
 
@@ -16,6 +22,20 @@ def show_training(trained: Trained, style: Style) -> int:
     if style.format != "json":
         write(summary(trained), None)
     return code
+
+
+@contextmanager
+def told_where(output: Path | None) -> Iterator[None]:
+    """After Ctrl-C, say on stderr which checkpoint there is to go on from."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if output is not None and (output / "training.json").is_file() and sys.stderr is not None:
+            step = json.loads((output / "training.json").read_text(encoding="utf-8")).get("step")
+            sys.stderr.write(
+                f"\ninterrupted; checkpoint of step {step}: {output} (--resume goes on from it)\n"
+            )
+        raise
 
 
 def summary(trained: Trained) -> str:

@@ -127,7 +127,9 @@ def interrupt_at(command, common, folder, step):
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     Bar.step = stop
     try:
-        return command(*common, "--out", folder)[0]
+        code, _, err = command(*common, "--out", folder)
+        assert f"interrupted; checkpoint of step {step}: {folder} (--resume" in err
+        return code
     finally:
         Bar.step = show
         signal.signal(signal.SIGINT, handler)
