@@ -21,11 +21,12 @@ class Traced(Trace):
     """A `Trace` with a face.
 
     Example:
-        >>> traced = shapetrace.trace(model, ids, dims={"B": 2, "n": 16})
-        >>> print(traced)  # the table
-        >>> [row.dims for row in traced.rows() if row.name == "scores"]
-        ['B h n n']
-        >>> traced.save("run.trace")  # `shapetrace report run.trace` shows it again
+        >>> import torch, shapetrace
+        >>> model, x = torch.nn.Linear(4, 3), torch.ones(2, 5, 4)
+        >>> traced = shapetrace.trace(model, x, dims={"B": 2, "n": 5})
+        >>> table = str(traced)  # what print(traced) shows
+        >>> traced.to_dict()["sizes"]
+        {'B': 2, 'n': 5}
     """
 
     @classmethod
