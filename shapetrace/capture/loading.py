@@ -106,6 +106,8 @@ def _explained(where: str) -> Iterator[None]:
 
 
 def _hint(where: str, error: BaseException) -> str:
+    if where.endswith(".py") and "attempted relative import" in str(error):
+        return "; it is part of a package: from the folder above, write package.module:Class"
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     if missing is None:
         return "; the error is its own (--debug shows where)"

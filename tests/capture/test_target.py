@@ -246,3 +246,9 @@ class TestHuggingFace:
         with pytest.raises(ShapetraceError) as caught:
             resolve(name, hf_config=keys)
         assert says in str(caught.value)
+
+
+def test_a_file_of_a_package_is_told_how_it_is_named(tmp_path):
+    (tmp_path / "net.py").write_text("from .layers import Block\n")
+    with pytest.raises(ShapetraceError, match=r"part of a package: .* package\.module:Class"):
+        resolve(f"{tmp_path / 'net.py'}:Net")
