@@ -112,7 +112,7 @@ def annotate(
     model = target.build(seed=request.seed).eval()
     check_signature(model, inputs)
     origin = origin_file(request.target)
-    runs = run_all(of_target(target, model, inputs), aliases, progress)
+    runs = run_all(of_target(target, model, inputs), origin, aliases, progress)
     text = (request.target, tuple(request.arguments), tuple(request.hf_config))
     place = own_sources(runs.traces, origin)
     proof = Proof(model, runs.calls, text, request.seed)
@@ -157,7 +157,7 @@ def annotate_instance(
     module = as_module(model)
     with evaluating(module):
         running = of_instance(module, CallInputs(args, kwargs), dims)
-        runs = run_all(running, {}, lambda _: None)
+        runs = run_all(running, origin, {}, lambda _: None)
         place = own_sources(runs.traces, origin)
         return finish(runs, Proof(module, runs.calls), place, wishes or Wishes())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType
@@ -60,11 +60,17 @@ def of_instance(model: nn.Module, inputs: CallInputs, dims: Mapping[str, int] | 
     return Running(model, subject, calls, sizes, type(model).__qualname__)
 
 
-def run_all(running: Running, aliases: Mapping[str, str], progress: Callable[[str], None]) -> Runs:
+def run_all(
+    running: Running,
+    origin: str,
+    aliases: Mapping[str, str],
+    progress: Callable[[str], None],
+) -> Runs:
     """Run a model on its inputs, and on the same inputs at other sizes; name every axis.
 
     Args:
         running: The model and its calls.
+        origin: The file that it is from; kinds of values are noted in its package alone.
         aliases: Other names for dimensions.
         progress: Told what is going on.
 
@@ -77,13 +83,14 @@ def run_all(running: Running, aliases: Mapping[str, str], progress: Callable[[st
     model, calls, name = running.model, running.calls, running.name
     progress(f"running {name}")
     wanted = entered_by(model, calls[0])
-    base, structures = watched(model, calls[0], wanted, name, running.config)
+    own = _own_files(wanted, origin)
+    base, structures = watched(model, calls[0], wanted, own, name=name, config=running.config)
     probing, _ = probed(running.subject, lambda size: progress(f"naming: {size} at another size"))
     base = named(base, probing, aliases)
     runs = Runs([base], [calls[0]], structures, [running.sizes[0]])
     for call, given in zip(calls[1:], running.sizes[1:], strict=True):
         try:
-            other, more = watched(model, call, wanted, name, {})
+            other, more = watched(model, call, wanted, own, name=name, config={})
         except Exception:  # noqa: BLE001, S112 - a size that the model refuses tells nothing
             continue
         renamed = {aliases.get(axis, axis): size for axis, size in given.items()}
@@ -175,20 +182,31 @@ def _source_file(module: object, name: str) -> str:
 
 def own_sources(traces: Sequence[Trace], origin: str) -> tuple[Path, list[str]]:
     """The folder of the target's package or file, and the files in it that ran."""
+    package, _ = _folders(origin)
+    found = dict.fromkeys(
+        site.file for trace in traces for site in trace.sites if not site.internal
+    )
+    own = _own_files(found, origin)
+    if not found and not any(trace.tensors for trace in traces):
+        raise ShapetraceError("no tensor was seen: the target runs no Python code with tensors")
+    return package, own
+
+
+def _own_files(files: Iterable[str], origin: str) -> list[str]:
+    """Those of some files that belong to the package, or the folder, of a file."""
+    package, inside = _folders(origin)
+    own = [file for file in files if Path(file).resolve().is_relative_to(inside)]
+    return [file for file in own if inside != package or not _installed(Path(file), package)]
+
+
+def _folders(origin: str) -> tuple[Path, Path]:
+    """The folder that a file's package lies in, and the package; else the file's folder twice."""
     first = Path(origin).resolve()
     package = first.parent
     while (package / "__init__.py").exists():
         package = package.parent
     top = first.relative_to(package).parts[0]
-    inside = package / top if (package / top).is_dir() else package
-    found = dict.fromkeys(
-        site.file for trace in traces for site in trace.sites if not site.internal
-    )
-    own = [file for file in found if Path(file).resolve().is_relative_to(inside)]
-    if not found and not any(trace.tensors for trace in traces):
-        raise ShapetraceError("no tensor was seen: the target runs no Python code with tensors")
-    nested = [file for file in own if inside != package or not _installed(Path(file), package)]
-    return package, nested
+    return package, package / top if (package / top).is_dir() else package
 
 
 def _installed(file: Path, package: Path) -> bool:

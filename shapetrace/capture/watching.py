@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,7 +59,13 @@ def entered_by(model: nn.Module, call: Call) -> Wanted:
 
 
 def watched(
-    model: nn.Module, call: Call, wanted: Wanted, name: str, config: Mapping[str, Any]
+    model: nn.Module,
+    call: Call,
+    wanted: Wanted,
+    own: Collection[str],
+    *,
+    name: str,
+    config: Mapping[str, Any],
 ) -> tuple[Trace, Structures]:
     """Run a model once.
 
@@ -67,6 +73,7 @@ def watched(
         model: The model.
         call: Positional and keyword arguments.
         wanted: The functions to look into.
+        own: The files whose functions' kinds of values are noted.
         name: What the model is called.
         config: What it was made from.
 
@@ -75,7 +82,7 @@ def watched(
     """
     observed = Observed()
     recording = record(model, wanted=wanted, operators=False, target=name, config=config)
-    with recording, observing(wanted.keys(), observed):
+    with recording, observing(own, observed):
         _run(model, call)
     return recording.trace, observed.structures
 
