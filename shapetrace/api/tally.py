@@ -76,7 +76,9 @@ class Tally:
             codes: The rules that are on.
             own: Whether a file is the user's; findings elsewhere are left out.
         """
-        found = [one for one in gathered(self.findings) if own(one.file)]
+        # A rule that is off must not stand in the way of another's finding at the same place.
+        chosen = [[one for one in run if one.code in codes] for run in self.findings]
+        found = [one for one in gathered(chosen) if own(one.file)]
         sources = {one.file: "".join(linecache.getlines(one.file)) for one in found}
         loud, silenced = kept(found, codes, sources)
         notes = tuple(dict.fromkeys(self.notes))

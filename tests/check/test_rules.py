@@ -92,6 +92,7 @@ class Net(nn.Module):
         return y + z
 """
     firsts = [text.splitlines()[0] for text in texts(source, X)]
+    firsts[2] = firsts[2].replace("Axes", "Dimensions")  # jaxtyping's own words, by version
     assert firsts == [
         "ST201 the annotation cannot be evaluated in Net (argument `x`): NameError: name 'Flaot' is not defined",
         "ST201 the annotation cannot be evaluated in Net (local `y`): NameError: name 'Tensr' is not defined",
