@@ -65,9 +65,7 @@ class _Prober:
         self.subject = subject
         self.report = report
         self.recorder = Recorder({}, operators=False)
-        self.result = Probing(
-            None, inputs=dict(subject.guessed), given=dict(subject.given)
-        )
+        self.result = Probing(None, inputs=dict(subject.guessed), given=dict(subject.given))
         self.wanted: Wanted = {}
         self.weightless: Weightless = meta
         self._watched: Wanted = {}

@@ -99,7 +99,9 @@ def encoder_flops(config: Mapping[str, object]) -> ClosedForm:
 
 def source_flops() -> ClosedForm:
     """FLOPs of a decoder's keys and values of the `s` tokens of a source, made once."""
-    return ClosedForm("flops of the source's keys and values", "4*decoder_layers*B*s*d_model*d_k*h_kv")
+    return ClosedForm(
+        "flops of the source's keys and values", "4*decoder_layers*B*s*d_model*d_k*h_kv"
+    )
 
 
 def cache_bytes(item: int = 2) -> ClosedForm:

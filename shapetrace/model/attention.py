@@ -76,9 +76,10 @@ class Attention(nn.Module):
         """
         if self.wq.numel() + 2 * self.wk.numel() <= JOINED_BELOW:
             w_qkv: Float[Tensor, "d_qkv d_model"] = cat((self.wq, self.wk, self.wv))
-            biased = self.bq is not None and self.bk is not None and self.bv is not None
             b_qkv: Float[Tensor, " d_qkv"] | None = (
-                cat((self.bq, self.bk, self.bv)) if biased else None
+                None
+                if self.bq is None or self.bk is None or self.bv is None
+                else cat((self.bq, self.bk, self.bv))
             )
             cache.join(w_qkv, b_qkv)
 
