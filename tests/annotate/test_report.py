@@ -51,9 +51,10 @@ def test_summary(tmp_path):
     )
     file = Rewritten(str(tmp_path / "a.py"), b"a", b"b", written)
     left = [LeftOut(str(tmp_path / "a.py"), 9, "g", "z", "is odd")]
-    assert summary([file], left, 1234, tmp_path) == (
+    assert summary([file], left, 1234, tmp_path, equal=5) == (
         "2 functions annotated in 1 file: 1 parameter, 1 return, 1 variable\n"
         "proven by running: 1,234 values checked by jaxtyping and beartype\n"
+        "outputs equal to the bit in 5 runs\n"
         "left out:\n"
         "  a.py:9 g `z` is odd\n"
     )
