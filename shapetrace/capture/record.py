@@ -217,6 +217,11 @@ def _parameters(model: nn.Module | None, recorder: Recorder) -> tuple[ParameterR
     )
 
 
+def _bytes_of(tensor: torch.Tensor) -> int:
+    """Bytes of a tensor's elements; 0 where torch keeps no such number (sparse, nested)."""
+    return tensor.nbytes if tensor.layout is torch.strided and not tensor.is_nested else 0
+
+
 def _parameter(
     name: str, tensor: torch.Tensor, recorder: Recorder, *, buffer: bool
 ) -> ParameterRecord:
@@ -225,7 +230,7 @@ def _parameter(
         name,
         tuple(tensor.shape),
         str(tensor.dtype).removeprefix("torch."),
-        tensor.nbytes,
+        _bytes_of(tensor),
         -1 if storage is None else storage,
         trainable=tensor.requires_grad,
         buffer=buffer,

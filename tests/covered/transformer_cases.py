@@ -13,6 +13,13 @@ SPECIAL = ("vocab_size=50", "eos_token_id=0", "pad_token_id=0")
 START = ("bos_token_id=0",)
 
 
+def mixtral_flops(tokens=24, width=32, heads=24, shared=12, hidden=40, experts=5, chosen=3):
+    """Closed form, since FlopCounterMode has no grouped product: 2 layers, batch 2, n 12."""
+    attention = 2 * tokens * width * (2 * heads + 2 * shared) + 2 * 2 * tokens * 12 * heads
+    routed = 2 * tokens * width * experts + 2 * tokens * chosen * 3 * width * hidden
+    return 2 * (attention + routed) + 2 * tokens * width * 50
+
+
 def family(name, model, inputs, settings, facts, own=None):
     own = own or f"models/{name}/modeling_{name}.py"
     target = f"transformers:{model}"
@@ -20,7 +27,8 @@ def family(name, model, inputs, settings, facts, own=None):
     # The experts' forward is replaced by a function of another file: a scope of that name.
     hidden = frozenset({"MixtralExperts"} if name == "mixtral" else ())
     settings = (*settings, *special)
-    return Case(name, target, inputs, settings, "transformers", facts, own=own, hidden=hidden)
+    flops = mixtral_flops() if name == "mixtral" else None
+    return Case(name, target, inputs, settings, "transformers", facts, flops, own, hidden=hidden)
 
 
 FAMILIES = [
@@ -182,7 +190,7 @@ FAMILIES = [
             (
                 "CLIPVisionEmbeddings.forward",
                 "embeddings",
-            ): "B (image_size//patch_size)**2+1 vision_config_hidden_size",
+            ): "B num_positions vision_config_hidden_size",
         },
     ),
     family(
