@@ -8,10 +8,10 @@ from math import prod
 from typing import Any
 
 import torch
-from torch import nn
 
 from shapetrace.capture import events as kinds
 from shapetrace.capture.braces import Held
+from shapetrace.capture.calls import Calls, ModuleNames
 from shapetrace.capture.events import Event, Seen
 from shapetrace.capture.sites import REGISTRY, Binding, FunctionSite
 from shapetrace.capture.storages import Block
@@ -26,36 +26,6 @@ from shapetrace.trace.records import (
 UNSEEN = "shapetrace.unseen"
 """Stands in a trace for operators that ran while nobody looked."""
 Value = int | float | bool | str | tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleNames:
-    """A module of the traced model: all its dotted names, and its class."""
-
-    names: tuple[str, ...]
-    type_name: str
-
-
-def module_names(model: nn.Module | None) -> tuple[list[ModuleNames], dict[int, int]]:
-    """Every module's names (a shared one has several), and its number by identity."""
-    names: dict[int, list[str]] = {}
-    types: dict[int, str] = {}
-    for name, module in model.named_modules(remove_duplicate=False) if model is not None else ():
-        names.setdefault(id(module), []).append(name)
-        types[id(module)] = type(module).__qualname__
-    listed = [ModuleNames(tuple(paths), types[key]) for key, paths in names.items()]
-    return listed, {key: number for number, key in enumerate(names)}
-
-
-@dataclass(slots=True)
-class _Frame:
-    """A call that is running."""
-
-    scope: int
-    function: int
-    module: int | str | None
-    path: str
-    last: int
 
 
 @dataclass(slots=True)
@@ -101,7 +71,7 @@ def assemble(
     reader.numbers.update((number, number) for number in range(before))
     for clock, event in enumerate(events):
         reader.read(clock, event)
-    reader.finish(_quiet_tail(events) if failed else len(events))
+    reader.calls.finish(_quiet_tail(events) if failed else len(events))
     reader.tables.storages = [
         StorageRecord(
             blocks[old][0],
@@ -132,86 +102,38 @@ class _Reader:
         self.numbers: dict[int, int] = {}
         self.born: dict[int, int] = {}
         self.died: dict[int, int] = {}
-        self._modules = modules
         self._blocks = blocks
         self._sites: dict[int, int] = {}
         self._forward: dict[int, int] = {}
-        self._frames = [_Frame(0, -1, None, "", 0)]
         self._dtypes: dict[torch.dtype, str] = {}
-        self.tables.scopes.append(Scope(None, "", "function", target, "", 0, 0, length))
-        self.tables.functions.append(-1)
+        self.calls = Calls(modules, target, length, self.tables.scopes, self.tables.functions)
 
     def read(self, clock: int, event: Event) -> None:  # noqa: C901 - one case per kind
         match event[0]:
             case kinds.SEE:
                 self._tensor(clock, event[1], event[2], event[3])
-                self._frames[-1].last = clock
+                self.calls.now.last = clock
             case kinds.SEE_ALL:
                 for binding, element, seen in event[1]:
                     self._tensor(clock, binding, element, seen)
-                self._frames[-1].last = clock
+                self.calls.now.last = clock
             case kinds.MARK:
-                self._frames[-1].last = clock
+                self.calls.now.last = clock
             case kinds.OP:
                 self._op(clock, event)
             case kinds.ENTER:
-                self._enter(clock, event[1], event[2])
+                self.calls.enter(clock, event[1], event[2])
             case kinds.EXIT:
-                self._exit(clock, event[1])
+                self.calls.leave(clock, event[1])
             case kinds.FREE:
                 self.died.setdefault(event[1], clock)
             case kinds.HOLD:
-                self.tables.held[self._frames[-1].scope] = event[1]
+                self.tables.held[self.calls.now.scope] = event[1]
             case kinds.LOST:
                 self._lost(clock)
 
-    def finish(self, failed_after: int) -> None:
-        """Close what is still open, and mark the calls that an exception ended."""
-        scopes = self.tables.scopes
-        for number, scope in enumerate(scopes):
-            if scope.end >= failed_after and failed_after < scopes[0].end:
-                scopes[number] = replace(scope, failed=True)
-
-    def _enter(self, clock: int, function: int, module: int | str | None) -> None:
-        site = REGISTRY.functions[function]
-        parent = self._frames[-1]
-        is_module = site.name == "forward" and module is not None and module != parent.module
-        names = self._modules[module] if isinstance(module, int) else None
-        if is_module:
-            path = _best_name(names.names, parent.path) if names else f"{parent.path}.{module}"
-            type_name = names.type_name if names else str(module)
-        else:
-            path = f"{parent.path}.{site.name}()"
-            type_name = site.qualname.replace(".<locals>", "")
-        path = path.lstrip(".")
-        number = len(self.tables.scopes)
-        self.tables.scopes.append(
-            Scope(
-                parent.scope,
-                path,
-                "module" if is_module else "function",
-                type_name,
-                site.file,
-                site.line,
-                clock,
-                self.tables.scopes[0].end,
-            )
-        )
-        self.tables.functions.append(function)
-        owner = module if module is not None else parent.module
-        self._frames.append(_Frame(number, function, owner, path, clock))
-
-    def _exit(self, clock: int, function: int) -> None:
-        if all(frame.function != function for frame in self._frames[1:]):
-            return
-        while True:
-            frame = self._frames.pop()
-            self.tables.scopes[frame.scope] = replace(self.tables.scopes[frame.scope], end=clock)
-            if frame.function == function:
-                return
-
     def _tensor(self, clock: int, binding: int, element: str, seen: Seen) -> None:
-        frame = self._frames[-1]
+        frame = self.calls.now
         shape, dtype, block, requires_grad, layout, device = seen
         strided = not layout and min(shape, default=0) >= 0
         self.tables.tensors.append(
@@ -233,7 +155,7 @@ class _Reader:
 
     def _lost(self, clock: int) -> None:
         """Operators may have run unseen; they are listed, never silently zero."""
-        scope = self._frames[-1].scope
+        scope = self.calls.now.scope
         self.tables.ops.append(OpRecord(UNSEEN, scope, clock, (), (), ""))
 
     def _op(self, clock: int, event: Event) -> None:
@@ -241,7 +163,7 @@ class _Reader:
         for block in new:
             self._block(block)
             self.born[block] = clock
-        scope = self._frames[-1].scope
+        scope = self.calls.now.scope
         if phase == "forward" and sequence >= 0:
             self._forward.setdefault(sequence, scope)
         elif phase == "backward":
@@ -284,15 +206,6 @@ def _plain(value: Any) -> Value:
     if isinstance(value, list | tuple):
         return tuple(int(item) for item in value)
     return value if isinstance(value, int | float | bool | str) else str(value)
-
-
-def _best_name(names: Sequence[str], parent: str) -> str:
-    """Of a shared module's names, the one under the module that calls it."""
-    prefix = parent.partition("(")[0].rpartition(".")[0] if "(" in parent else parent
-    for name in names:
-        if prefix and name.startswith(prefix + "."):
-            return name
-    return names[0]
 
 
 def function_of(number: int) -> FunctionSite | None:

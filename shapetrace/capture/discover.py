@@ -6,7 +6,7 @@ import contextlib
 import functools
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -51,6 +51,7 @@ _UNTRACED = frozenset(
     }
 )
 """Packages whose functions hold no model's code."""
+_CONTAINERS = nn.Sequential.forward.__code__.co_filename
 
 
 def is_traced(file: str) -> bool:
@@ -62,7 +63,7 @@ def is_traced(file: str) -> bool:
     if file.startswith("<") or not file.endswith(".py"):
         return "ipython-input" in file or "ipykernel" in file
     if is_internal(file):
-        return "/torch/nn/modules/" in file and not file.endswith(("module.py", "container.py"))
+        return "/torch/nn/modules/" in file and not file.endswith("/module.py")
     if "site-packages" in file or "dist-packages" in file:
         package = file.rpartition("-packages/")[2].partition("/")[0].removesuffix(".py")
         return package not in _UNTRACED and not _is_own(file)
@@ -101,11 +102,19 @@ def entered() -> Iterator[dict[str, frozenset[int] | None]]:
 def _by_file(codes: set[CodeType]) -> Wanted:
     lines: dict[str, set[int]] = {}
     for code in codes:
-        if is_traced(code.co_filename) and "<locals>" not in code.co_qualname:
-            lines.setdefault(code.co_filename, set()).add(code.co_firstlineno)
-        elif is_traced(code.co_filename):
-            lines.setdefault(code.co_filename, set())
-    return {file: frozenset(found) for file, found in lines.items()}
+        if not is_traced(code.co_filename):
+            continue
+        found = lines.setdefault(code.co_filename, set())
+        if "<locals>" not in code.co_qualname and code.co_filename != _CONTAINERS:
+            found.add(code.co_firstlineno)
+    found_in = {file: frozenset(found) for file, found in lines.items()}
+    return {**found_in, **_sequential(lines)}
+
+
+def _sequential(files: Collection[str]) -> Wanted:
+    """Of torch's containers only a `Sequential` is called; the rest is getting and setting."""
+    first = nn.Sequential.forward.__code__.co_firstlineno
+    return {_CONTAINERS: frozenset({first})} if _CONTAINERS in files else {}
 
 
 def joined(*several: Wanted) -> Wanted:
@@ -124,7 +133,7 @@ def own_files(model: nn.Module | None) -> Wanted:
         return {}
     forwards = {_unwrapped(_forward(module)) for module in model.modules()}
     files = {forward.__code__.co_filename for forward in forwards if forward is not None}
-    return {file: None for file in files if is_traced(file)}
+    return {**{file: None for file in files if is_traced(file)}, **_sequential(files)}
 
 
 def _unwrapped(function: Any) -> FunctionType | None:

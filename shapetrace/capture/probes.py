@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import torch
 from torch import nn
 
-from shapetrace.capture.assemble import assemble, module_names
+from shapetrace.capture.assemble import assemble
+from shapetrace.capture.calls import module_names
 from shapetrace.capture.discover import Wanted, entered, joined, own_files
 from shapetrace.capture.held import attributes, parameter_shapes
 from shapetrace.capture.recorder import Recorder

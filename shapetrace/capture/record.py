@@ -13,8 +13,9 @@ from typing import Any, Self
 import torch
 from torch import nn
 
-from shapetrace.capture.assemble import Tables, assemble, module_names
+from shapetrace.capture.assemble import Tables, assemble
 from shapetrace.capture.blame import blame
+from shapetrace.capture.calls import module_names
 from shapetrace.capture.discover import Wanted, reachable
 from shapetrace.capture.enforcement import annotated_functions
 from shapetrace.capture.events import REPEAT

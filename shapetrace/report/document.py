@@ -77,8 +77,26 @@ def build_rows(
         rows = rows_of.op_rows(trace, costs)
     else:
         seen = rows_of.tensor_rows(trace, costs, language)
-        rows = [row for row in seen if not row.internal]
+        outermost = _outside_all_code(trace)
+        rows = [row for row in seen if not row.internal or _is_handed_over(row, outermost)]
     return tuple(rows), grow(trace, calls, rows)
+
+
+def _outside_all_code(trace: Trace) -> frozenset[int]:
+    """The calls of torch's modules that no other code makes: of a bare `nn.LSTM`, say."""
+    torch_files = {site.file for site in trace.sites if site.internal}
+    used = {record.scope for record in trace.tensors if not trace.sites[record.site].internal}
+    bare: set[int] = set()
+    for number, scope in enumerate(trace.scopes):
+        is_inside = scope.parent is None or (scope.parent in bare and scope.file in torch_files)
+        if is_inside and number not in used:
+            bare.add(number)
+    return frozenset(n for n in bare if trace.scopes[n].kind == "module")
+
+
+def _is_handed_over(row: Row, calls: frozenset[int]) -> bool:
+    """Whether it is what one of some calls takes or returns."""
+    return row.scope in calls and row.kind in ("argument", "return")
 
 
 def table_lines(report: Report) -> list[Line]:
