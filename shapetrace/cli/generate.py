@@ -98,8 +98,7 @@ def generate(
         raise ShapetraceError(
             "--greedy takes the likeliest token; leave out --temperature, --top-k and --top-p"
         )
-    check_writable(output)
-    check_writable(save)
+    check_writable(output, save)
     chosen = format or ("json" if output is not None and output.suffix == ".json" else "table")
     speaker = Speaker(texts=len(prompt) * samples, silent=chosen == "json" or output is not None)
     kind = choose_config(config, set_ or ()).kind

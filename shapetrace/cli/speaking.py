@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shapetrace.cli.output import canvas, write
-from shapetrace.report.generated import as_json, as_table
+from shapetrace.report.generated_as_json import as_json
+from shapetrace.report.generated_as_table import as_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -104,8 +104,7 @@ def train(
     from shapetrace.trace.storage import save as save_trace  # noqa: PLC0415
 
     style = Style(level=level, layers=layers, language=lang, format=format, output=output)
-    check_writable(output)
-    check_writable(save)
+    check_writable(output, save)
     training = {
         "steps": steps,
         "batch": batch,

@@ -23,12 +23,19 @@ class Saved:
     Attributes:
         path: The call that made it.
         name: The tensor in it that was named first; empty where none was.
+        operator: What made it: ``aten._softmax.default``.
         nbytes: Its size.
     """
 
     path: str
     name: str
+    operator: str
     nbytes: int
+
+    @property
+    def label(self) -> str:
+        """Its name; of a block without one the operator that made it: ``(_softmax)``."""
+        return self.name or f"({self.operator.split('.')[1]})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,7 @@ def _saved(trace: Trace, first: int) -> tuple[SavedBy, ...]:
         if storage.kind == "activation" and alive and storage.born:
             op = trace.ops[bisect_left(clocks, storage.born)]
             path = trace.scopes[op.scope].path
-            saved = Saved(path, names.get(number, ""), storage.nbytes)
+            saved = Saved(path, names.get(number, ""), op.name, storage.nbytes)
             layers.setdefault(layer_of(path), []).append(saved)
     found = [
         SavedBy(path, sum(b.nbytes for b in blocks), tuple(sorted(blocks, key=lambda b: -b.nbytes)))

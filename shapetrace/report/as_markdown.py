@@ -8,6 +8,7 @@ from shapetrace.report import wording
 from shapetrace.report.columns import columns
 from shapetrace.report.document import table_lines
 from shapetrace.report.reporter import Reporter
+from shapetrace.report.training import training_tables
 from shapetrace.report.words import word
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from shapetrace.report.columns import Column
     from shapetrace.report.document import Line, Report
     from shapetrace.report.reporter import Canvas
+    from shapetrace.report.small import Rows
 
 _CODE = {"tensor", "module", "operator", "named shape"}
 
@@ -25,6 +27,7 @@ def render(report: Report, _canvas: Canvas) -> str:
     blocks = [
         _listing(wording.heading(report)),
         _body(report),
+        *map(_small, training_tables(report)),
         _sums(report),
         _listing(wording.remarks(report) + wording.alarms(report)),
     ]
@@ -52,6 +55,11 @@ def _cell(column: Column, line: Line, place: int) -> str:
     indent = "&nbsp;" * (2 * line.depth) if column.key != "named shape" else ""
     code = f"{indent}`{text.strip().replace('|', chr(92) + '|')}`"
     return f"**{code}**" if line.is_call and column.key != "named shape" else code
+
+
+def _small(rows: Rows) -> str:
+    heading, *cells = [[_safe(cell) for cell in row] for row in rows.cells]
+    return _grid(heading, [place in rows.right for place in range(len(heading))], cells)
 
 
 def _sums(report: Report) -> str:

@@ -11,6 +11,7 @@ from shapetrace.report.columns import columns, fitting
 from shapetrace.report.document import table_lines
 from shapetrace.report.grid import GAP, Pen, Track, wrap
 from shapetrace.report.reporter import Canvas, Reporter
+from shapetrace.report.small import small_table
 from shapetrace.report.training import training_tables
 from shapetrace.report.words import word
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from shapetrace.report.columns import Column
     from shapetrace.report.document import Line, Report
-    from shapetrace.report.training import Rows
 
 _STYLES = {"named shape": "cyan", "FLOPs": "green", "meaning": "dim", "dtype": "dim"}
 _RIGHT = {"bytes", "FLOPs"}
@@ -31,7 +31,7 @@ def render(report: Report, canvas: Canvas) -> str:
     lines = [*_texts(wording.heading(report), "bold", pen, canvas)]
     lines += [*_body(report, pen, canvas), ""]
     for rows in training_tables(report):
-        lines += [*_small(rows, pen, canvas), ""]
+        lines += [*small_table(rows, pen, canvas.width), ""]
     lines += _sums(report, pen, canvas)
     lines += _texts(wording.remarks(report), "bold", pen, canvas)
     lines += _texts(wording.alarms(report), "alarm", pen, canvas)
@@ -82,16 +82,6 @@ def _widths(kept: list[Column], width: int | None) -> list[int]:
         return [*natural[:-1], min(natural[-1], last)]
     share = max(1, (width + GAP) // len(natural) - GAP)
     return [min(share, own) for own in natural]
-
-
-def _small(rows: Rows, pen: Pen, canvas: Canvas) -> Iterator[str]:
-    widths = [max(map(cell_len, column)) for column in zip(*rows.cells, strict=True)]
-    if canvas.width is not None:
-        left = canvas.width - sum(widths[:-1]) - GAP * (len(widths) - 1)
-        widths[-1] = max(8, min(widths[-1], left))
-    tracks = [Track(width, right=place in rows.right) for place, width in enumerate(widths)]
-    for number, cells in enumerate(rows.cells):
-        yield from pen.row(tracks, cells, "" if number else "bold")
 
 
 def _sums(report: Report, pen: Pen, canvas: Canvas) -> Iterator[str]:

@@ -27,6 +27,8 @@ HIDDEN, ASCII_HIDDEN = "\u00d7", "x"
 """Stands where the query may not look."""
 BAR, ASCII_BAR = "\u2588", "#"
 _LABEL, _BAR_CELLS = 16, 40
+_HEAD: dict[Language, str] = {"en": "head", "zh": "注意力头"}
+"""Not the word for a model's output head."""
 _WIDTH = 100
 """Cells of a line where nothing says how wide it is."""
 
@@ -114,7 +116,7 @@ def _bars(view: AttentionView, layer: Layer, canvas: Canvas, language: Language)
     which = (
         word("mean of all heads", language)
         if view.head is None
-        else f"{word('head', language)} {view.head}"
+        else f"{_HEAD[language]} {view.head}"
     )
     read_by = f"{word('read by', language)} {query} {_quoted(layer.queries[query])}"
     title = [f"{layer.path},", f"{which}:", read_by]
@@ -134,7 +136,7 @@ def _bars(view: AttentionView, layer: Layer, canvas: Canvas, language: Language)
 def _head(view: AttentionView, layer: Layer, canvas: Canvas, language: Language) -> Iterator[str]:
     pen, head = Pen(canvas.color), view.head or 0
     title = [
-        f"{layer.path}, {word('head', language)} {head} {word('of', language)} {layer.heads}:",
+        f"{layer.path}, {_HEAD[language]} {head} {word('of', language)} {layer.heads}:",
         word("rows read, columns are read from", language),
     ]
     for part in _filled(title, canvas.width or _WIDTH, gap=" "):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shapetrace.cost.training import Training, training_of
+from shapetrace.report.small import Rows
 from shapetrace.report.words import word
 from shapetrace.units import format_bytes, format_flops
 
@@ -19,19 +19,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 3
 """Blocks of memory that are named for each layer; the JSON has them all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """A small table.
-
-    Attributes:
-        cells: Its rows, the first of which is the heading.
-        right: Columns that stand at the right.
-    """
-
-    cells: tuple[tuple[str, ...], ...]
-    right: tuple[int, ...]
 
 
 def training_tables(report: Report) -> Iterator[Rows]:
@@ -75,7 +62,7 @@ def _saved(training: Training, language: Language) -> Rows:
     groups: list[tuple[str, int, str, int]] = []
     for layer in training.saved:
         largest = ", ".join(
-            f"{saved.name or '?'} {format_bytes(saved.nbytes)}" for saved in layer.blocks[:_SHOWN]
+            f"{saved.label} {format_bytes(saved.nbytes)}" for saved in layer.blocks[:_SHOWN]
         )
         pattern = re.sub(r"\d+", "#", layer.path)
         if groups and groups[-1][1:3] == (layer.nbytes, largest) and _same(groups[-1][0], pattern):
@@ -111,7 +98,7 @@ def _kinds(report: Report, training: Training) -> Rows:
         (word("FLOPs forward", language), format_flops(totals.flops_forward)),
         (word("FLOPs backward", language), format_flops(totals.flops_backward)),
     ]
-    return Rows(tuple(rows), ())
+    return Rows(tuple(rows))
 
 
 def training_json(trace: Trace) -> dict[str, Any] | None:
@@ -130,7 +117,12 @@ def training_json(trace: Trace) -> dict[str, Any] | None:
                 "path": layer.path,
                 "bytes": layer.nbytes,
                 "storages": [
-                    {"path": saved.path, "name": saved.name, "bytes": saved.nbytes}
+                    {
+                        "path": saved.path,
+                        "name": saved.name,
+                        "operator": saved.operator,
+                        "bytes": saved.nbytes,
+                    }
                     for saved in layer.blocks
                 ],
             }

@@ -168,6 +168,21 @@ def test_forward_backward_has_the_same_table(command):
     assert found["training"]["gradient_bytes"] == found["training"]["parameter_bytes"]
 
 
+def test_the_tables_of_a_backward_pass_in_markdown_in_chinese_and_on_a_narrow_screen(
+    command, monkeypatch
+):
+    run = ("forward", "--config", "tiny-decoder", "--backward")
+    _, markdown, _ = command(*run, "--format", "md")
+    assert "| blocks.0.attention.wq ... x2 | 32 32 | 32 32 | 4 KiB |" in markdown.splitlines()
+    assert "| kept for the backward pass | bytes | largest |" in markdown.splitlines()
+    _, chinese, _ = command(*run, "--lang", "zh")
+    assert {"为反向传播保留", "优化器状态", "梯度"} <= set(chinese.split())
+    monkeypatch.setenv("COLUMNS", "50")
+    _, narrow, _ = command(*run)
+    assert max(map(len, narrow.splitlines())) <= 50
+    assert "?" not in narrow  # a block without a name tells which operator made it
+
+
 @pytest.mark.slow
 def test_gpt2_forward_and_backward_cost_what_was_measured(command):
     code, out, err = command(
