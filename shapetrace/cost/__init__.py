@@ -1,7 +1,8 @@
 """What a run costs: FLOPs by operator, statement and call, parameters, memory.
 
 Formulas are pure functions of recorded shapes and live in one file per family; a new one
-is a function with `@formula("aten.x")`. See `registry`.
+is a function with `@formula("aten.x")`. See `registry`. What only a training step or a
+generation needs (`training`, `symbolic`) is imported from its own file.
 """
 
 from shapetrace.cost import attention, contraction, convolution, fused, matmul, recurrent  # noqa: F401 - register
@@ -10,21 +11,17 @@ from shapetrace.cost.parts import PARTS, Part, part_of
 from shapetrace.cost.prices import Prices, flops, price
 from shapetrace.cost.registry import ATTRIBUTES, FORMULAS, formula, operator_of
 from shapetrace.cost.summary import Summary, parts_of, summarise
-from shapetrace.cost.symbolic import ClosedForm, cache_bytes, forward_flops
 
 __all__ = [
     "ATTRIBUTES",
     "FORMULAS",
     "PARTS",
-    "ClosedForm",
     "Part",
     "Peak",
     "Prices",
     "Summary",
-    "cache_bytes",
     "flops",
     "formula",
-    "forward_flops",
     "innermost_scope",
     "operator_of",
     "part_of",

@@ -7,7 +7,6 @@ import io
 from typing import TYPE_CHECKING
 
 from shapetrace.report.document import counted_rows
-from shapetrace.report.reporter import Reporter
 
 if TYPE_CHECKING:
     from shapetrace.report.document import Report
@@ -56,6 +55,3 @@ def _cells(row: Row, times: int) -> tuple[str | int, ...]:
         row.line,
         times,
     )
-
-
-CSV = Reporter("csv", (".csv",), folds=False, render=render)

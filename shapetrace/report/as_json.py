@@ -7,7 +7,6 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from shapetrace.report.document import counted_rows
-from shapetrace.report.reporter import Reporter
 from shapetrace.report.training import training_json
 
 if TYPE_CHECKING:
@@ -128,6 +127,3 @@ def _failure(trace: Trace) -> dict[str, Any] | None:
     from shapetrace.explain import explain  # noqa: PLC0415 - only failures pay for it
 
     return found | {"explanation": explain(trace)}
-
-
-JSON = Reporter("json", (".json",), folds=False, render=render)

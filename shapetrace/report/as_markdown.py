@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from shapetrace.report import wording
 from shapetrace.report.columns import columns
 from shapetrace.report.document import table_lines
-from shapetrace.report.reporter import Reporter
 from shapetrace.report.training import training_tables
 from shapetrace.report.words import word
 
@@ -84,6 +83,3 @@ def _safe(text: str) -> str:
     for sign in "\\`*_|<>[]":
         text = text.replace(sign, f"\\{sign}")
     return text.replace("\n", "<br>")
-
-
-MARKDOWN = Reporter("md", (".md", ".markdown"), folds=True, render=render)

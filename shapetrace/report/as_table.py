@@ -10,7 +10,6 @@ from shapetrace.report import wording
 from shapetrace.report.columns import columns, fitting
 from shapetrace.report.document import table_lines
 from shapetrace.report.grid import GAP, Pen, Track, wrap
-from shapetrace.report.reporter import Canvas, Reporter
 from shapetrace.report.small import small_table
 from shapetrace.report.training import training_tables
 from shapetrace.report.words import word
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from shapetrace.report.columns import Column
     from shapetrace.report.document import Line, Report
+    from shapetrace.report.reporter import Canvas
 
 _STYLES = {"named shape": "cyan", "FLOPs": "green", "meaning": "dim", "dtype": "dim"}
 _RIGHT = {"bytes", "FLOPs"}
@@ -98,6 +98,3 @@ def _sums(report: Report, pen: Pen, canvas: Canvas) -> Iterator[str]:
     tracks = [Track(width, right=place > 0) for place, width in enumerate(widths)]
     for entry, row in zip(entries, texts, strict=True):
         yield from pen.row(tracks, row, "" if entry.is_part else "bold")
-
-
-TABLE = Reporter("table", (".txt",), folds=True, render=render)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from shapetrace.report.document import Report
+if TYPE_CHECKING:
+    from shapetrace.report.document import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +33,20 @@ class Reporter:
         name: As given to ``--format``.
         suffixes: Of files in it, with the dot.
         folds: Whether equal layers are folded unless the user says otherwise.
-        render: The report's text in it.
+        module: Where its `render` is, imported when it is first used.
     """
 
     name: str
     suffixes: tuple[str, ...]
     folds: bool
-    render: Callable[[Report, Canvas], str]
+    module: str
+
+    def render(self, report: Report, canvas: Canvas) -> str:
+        """The report's text in this format.
+
+        Args:
+            report: What is shown.
+            canvas: What it is fitted to; formats for programs pay it no heed.
+        """
+        text: str = import_module(f"shapetrace.report.{self.module}").render(report, canvas)
+        return text

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shapetrace.errors import ShapetraceError, did_you_mean
-from shapetrace.report.as_csv import CSV
-from shapetrace.report.as_json import JSON
-from shapetrace.report.as_markdown import MARKDOWN
-from shapetrace.report.as_table import TABLE
+from shapetrace.report.reporter import Reporter
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shapetrace.report.reporter import Reporter
-
+TABLE = Reporter("table", (".txt",), folds=True, module="as_table")
+JSON = Reporter("json", (".json",), folds=False, module="as_json")
+CSV = Reporter("csv", (".csv",), folds=False, module="as_csv")
+MARKDOWN = Reporter("md", (".md", ".markdown"), folds=True, module="as_markdown")
 REPORTERS: tuple[Reporter, ...] = (TABLE, JSON, CSV, MARKDOWN)
-"""Every format; a new one is a file here and its name in this list."""
+"""Every format; a new one is a file with a `render` beside this one, and its line here."""
 
 
 def choose(name: str | None, output: Path | None) -> Reporter:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from shapetrace.cost.training import Training, training_of
 from shapetrace.report.small import Rows
 from shapetrace.report.words import word
 from shapetrace.units import format_bytes, format_flops
@@ -13,6 +12,7 @@ from shapetrace.units import format_bytes, format_flops
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from shapetrace.cost.training import Training
     from shapetrace.report.document import Report
     from shapetrace.report.words import Language
     from shapetrace.trace.records import ParameterRecord, Trace
@@ -23,12 +23,20 @@ _SHOWN = 3
 
 def training_tables(report: Report) -> Iterator[Rows]:
     """What a backward pass adds to a report; nothing where none ran."""
-    training = training_of(report.trace)
+    training = _training(report.trace)
     if training is None:
         return
     yield _gradients(report.trace, report.language)
     yield _saved(training, report.language)
     yield _kinds(report, training)
+
+
+def _training(trace: Trace) -> Training | None:
+    if all(op.phase == "forward" for op in trace.ops):
+        return None  # most traces: the import takes a while
+    from shapetrace.cost.training import training_of  # noqa: PLC0415
+
+    return training_of(trace)
 
 
 def _gradients(trace: Trace, language: Language) -> Rows:
@@ -103,7 +111,7 @@ def _kinds(report: Report, training: Training) -> Rows:
 
 def training_json(trace: Trace) -> dict[str, Any] | None:
     """The same for programs; None where no backward pass ran."""
-    training = training_of(trace)
+    training = _training(trace)
     if training is None:
         return None
     return {
