@@ -7,38 +7,22 @@ went the other way, still tells about all that it has in common with the first.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-import torch
-from torch import nn
-
-from shapetrace.capture.assemble import assemble
-from shapetrace.capture.calls import module_names
-from shapetrace.capture.discover import Wanted, entered, joined, own_files
-from shapetrace.capture.held import attributes, parameter_shapes
-from shapetrace.capture.recorder import Recorder
+from shapetrace.capture.discover import Wanted
+from shapetrace.capture.probe_runs import ProbeRuns
 from shapetrace.capture.settling import unsettled
 from shapetrace.capture.sizes import (
     Group,
     deciding_sizes,
-    labels,
     other_sizes,
     seems_shapeless,
+    sizes_alone,
     tied_groups,
 )
 from shapetrace.capture.subject import Subject
 from shapetrace.capture.swap import swap
-from shapetrace.capture.taps import activate
-from shapetrace.capture.weightless import (
-    Weightless,
-    fake,
-    is_small,
-    meta,
-    real,
-    same_random_state,
-)
-from shapetrace.trace.naming import Observation, Probing, keyed
+from shapetrace.trace.naming import Observation, Probing
 from shapetrace.trace.records import Shape
 
 
@@ -58,56 +42,31 @@ def probe(
         enters, for the recording of the real one.
     """
     prober = _Prober(subject, report)
-    return prober.probe(), prober.wanted
+    return prober.probe(), prober.runs.wanted
 
 
 class _Prober:
     def __init__(self, subject: Subject, report: Callable[[str], None]) -> None:
         self.subject = subject
         self.report = report
-        self.recorder = Recorder({}, operators=False)
+        self.runs = ProbeRuns(subject)
         self.result = Probing(None, inputs=dict(subject.guessed), given=dict(subject.given))
-        self.wanted: Wanted = {}
-        self.weightless: Weightless = meta
-        self._watched: Wanted = {}
-        self.sizes = {**subject.integers, **subject.dims, **subject.loose}
+        self.sizes = self.runs.sizes
         self._groups: dict[str, Group] = {}
-        self.labels = labels([*subject.integers], [*subject.dims])
 
     def probe(self) -> Probing:
-        if not self._enters():
+        entered = self.runs.enter()
+        self.result.notes += self.runs.notes
+        if not entered:
             return self.result
-        swapped = swap(self.wanted)
+        swapped = swap(self.runs.wanted)
         try:
-            self.result.base = self._observe({})
+            self.result.base = self.runs.observe({})
             if self.result.base is not None:
                 self._probe_names()
         finally:
             swapped.undo()
         return self.result
-
-    def _enters(self) -> bool:
-        """Find the first way to run that works, and the functions that the run enters."""
-        problems = []
-        for weightless in (meta, fake, real):
-            self.weightless = weightless
-            try:
-                if weightless is real and not self._may_be_real():
-                    continue
-                model = self._run({}, watch=entered)
-            except Exception as error:  # noqa: BLE001 - any failure of the model rules this way out
-                line = str(error).partition("\n")[0]
-                problems.append(f"{weightless.__name__}: {type(error).__name__}: {line}")
-            else:
-                self.wanted = joined(self._watched, own_files(model))
-                if weightless is real:
-                    self.result.notes.append(f"names come from real runs ({'; '.join(problems)})")
-                return True
-        self.result.notes.append("dimensions were not probed (" + "; ".join(problems) + ")")
-        return False
-
-    def _may_be_real(self) -> bool:
-        return is_small(lambda: self.subject.build(self.subject.integers))
 
     def _probe_names(self) -> None:
         names = [*self.subject.dims, *(self.subject.integers if self.subject.rebuilt else ())]
@@ -120,7 +79,7 @@ class _Prober:
         for name in self._untied(stuck):
             if self._probe_group((name,), last_resort=True):
                 continue
-            note = f"`{self._label(name)}` could not be probed: no other size of it runs"
+            note = f"`{self.runs.label(name)}` could not be probed: no other size of it runs"
             self.result.notes.append(note)
         self._settle()
         self._probe_jointly()
@@ -128,11 +87,30 @@ class _Prober:
     def _untied(self, stuck: Sequence[str]) -> list[str]:
         """Probe together what does not run alone; what is left."""
         left = list(stuck)
-        for group in tied_groups(stuck, [*self.subject.loose], self.sizes, [*self.subject.dims]):
+        dims = {name: self.subject.guessed.get(name, False) for name in self.subject.dims}
+        for group in tied_groups(stuck, [*self.subject.loose], self.sizes, dims):
             free = {*left, *self.subject.loose}
             if free.issuperset(group) and self._probe_group(group):
                 left = [name for name in left if name not in group]
+                self._probe_apart(group)
         return left
+
+    def _probe_apart(self, group: Group) -> None:
+        """Axes of inputs that run only together, each alone until the model refuses.
+
+        Up to there the axes are told apart: those of an image that has to be square.
+        """
+        inputs = [name for name in group if name in self.subject.dims]
+        if len(inputs) > 1:
+            label = self.runs.label(group[0])
+            self.result.apart[label] = {
+                name: [
+                    seen
+                    for size in sizes_alone(self.sizes[name])
+                    if (seen := self.runs.observe({name: size}, partly=True)) is not None
+                ]
+                for name in inputs
+            }
 
     def _settle(self) -> None:
         """Measure at one more size what several expressions still fit."""
@@ -152,10 +130,10 @@ class _Prober:
             group = self._groups[label]
             changes.update(self._scaled(group, seen[0].sizes[label]) or {})
         if len(self.result.moved) > 1:
-            self.result.joint = self._observe(changes)
+            self.result.joint = self.runs.observe(changes)
 
     def _moves_nothing(self, names: Sequence[str]) -> bool:
-        seen = self._observe({name: 2 * self.sizes[name] for name in names})
+        seen = self.runs.observe({name: 2 * self.sizes[name] for name in names})
         return seen is not None and not self._differs(seen)
 
     def _probe_group(self, group: Group, *, last_resort: bool = False) -> bool:
@@ -167,13 +145,14 @@ class _Prober:
         Args:
             group: A name, or several that are changed by one factor.
             last_resort: Whether neither doubling nor trebling runs, alone or with others.
-                A size that then moves nothing may only have been rounded away.
+                A size that then moves nothing may only have been rounded away, so that
+                one is not enough.
 
         Returns:
             Whether any other size runs.
         """
         name = group[0]
-        label = self._label(name)
+        label = self.runs.label(name)
         self.report(label)
         seen: list[Observation] = []
         sizes = other_sizes(self.sizes[name])
@@ -190,29 +169,29 @@ class _Prober:
                 self.result.irrelevant.add(name)
                 return True
             seen.append(observation)
-            if whole and len(seen) >= (3 if self._is_odd(label, seen) else 1):
+            needed = 3 if last_resort or self._is_odd(label, seen) else 1
+            if whole and len(seen) >= needed:
                 break
         if seen:
             self.result.moved[label] = seen
             self._groups[label] = group
             if len(group) > 1:
-                named = tuple(self._label(other) for other in group if other in self.labels)
+                named = tuple(
+                    self.runs.label(other) for other in group if other in self.runs.labels
+                )
                 self.result.tied[label] = named
         return bool(seen)
 
     def _at(self, group: Group, size: int) -> Observation | None:
         """A run with the first of a group at a size, and the others by the same factor."""
         changes = self._scaled(group, size)
-        return self._observe(changes) if changes is not None else None
+        return self.runs.observe(changes) if changes is not None else None
 
     def _scaled(self, group: Group, size: int) -> dict[str, int] | None:
         first = self.sizes[group[0]]
         if any(self.sizes[name] * size % first for name in group):
             return None
         return {name: self.sizes[name] * size // first for name in group}
-
-    def _label(self, name: str) -> str:
-        return self.labels.get(name, name)
 
     def _missing(self, seen: Observation) -> int:
         """How many of the first run's records a run did not have."""
@@ -233,60 +212,6 @@ class _Prober:
     def _differs(self, seen: Observation) -> bool:
         assert self.result.base is not None  # noqa: S101 - names are probed after the base
         return any(old != new for old, new in _pairs(self.result.base, seen))
-
-    def _observe(self, changes: Mapping[str, int]) -> Observation | None:
-        try:
-            model = self._run(changes)
-        except Exception:  # noqa: BLE001 - a size that the model refuses is no evidence
-            return None
-        names, _ = module_names(model)
-        tables = assemble(self.recorder.events, self.recorder.storages.blocks, names, "")
-        sizes = {**self.sizes, **changes}
-        return Observation(
-            {self._label(name): size for name, size in sizes.items()},
-            {
-                key: record.shape
-                for key, record in keyed(tables.scopes, tables.sites, tables.tensors)
-            },
-            parameter_shapes(model),
-            attributes(model),
-        )
-
-    def _run(
-        self,
-        changes: Mapping[str, int],
-        watch: Callable[[], contextlib.AbstractContextManager[Wanted]] | None = None,
-    ) -> nn.Module:
-        """Build and run; events are recorded, or, with `watch`, the functions entered noted."""
-        subject = self.subject
-        changes = {**_tied(subject, changes), **changes}
-        integers = {name: changes.get(name, size) for name, size in subject.integers.items()}
-        axes = {**subject.dims, **subject.loose}
-        dims = {name: changes.get(name, size) for name, size in axes.items()}
-        eager = torch.compiler.set_stance("force_eager")  # compiled code shows nothing
-        with eager, self.weightless(), same_random_state(), torch.no_grad():
-            model = subject.build(integers)
-            given = subject.arguments(dims, integers)
-            if watch is not None:
-                with watch() as self._watched:
-                    subject.run(model, given)
-            else:
-                self.recorder = Recorder(module_names(model)[1], operators=False)
-                activate(self.recorder)
-                try:
-                    subject.run(model, given)
-                finally:
-                    activate(None)
-                    self.recorder.close()
-        return model
-
-
-def _tied(subject: Subject, changes: Mapping[str, int]) -> dict[str, int]:
-    tied: dict[str, int] = {}
-    for name, size in changes.items():
-        for other in subject.tied.get(name, ()):
-            tied[other] = subject.integers[other] * size // subject.integers[name]
-    return tied
 
 
 def _pairs(base: Observation, seen: Observation) -> Iterator[tuple[Shape, Shape]]:

@@ -23,6 +23,11 @@ def deciding_sizes(size: int) -> tuple[int, ...]:
     return (size + 1, 2 * size + 1, 3 * size + 2, size + 2)
 
 
+def sizes_alone(size: int) -> tuple[int, ...]:
+    """Sizes for a run that needs to get only as far as it goes: they tell roundings too."""
+    return (2 * size, size + 1, 3 * size + 2)
+
+
 def seems_shapeless(name: str) -> bool:
     """Whether a name is one of those that seldom size a tensor."""
     return any(clue in name.lower() for clue in _CLUES_OF_NO_SHAPE)
@@ -51,7 +56,7 @@ def _endings(name: str) -> list[str]:
 
 
 def tied_groups(
-    stuck: Sequence[str], loose: Sequence[str], sizes: Mapping[str, int], dims: Sequence[str]
+    stuck: Sequence[str], loose: Sequence[str], sizes: Mapping[str, int], dims: Mapping[str, bool]
 ) -> Iterator[Group]:
     """Sizes that may run together where none runs alone, the smallest and likeliest first.
 
@@ -59,17 +64,17 @@ def tied_groups(
         stuck: Names of which no other size runs.
         loose: Axes of the inputs that have no name.
         sizes: The size of each.
-        dims: Which names are input axes'.
+        dims: Which names are input axes', and whether each was only guessed.
 
     Yields:
-        Groups, each led by the name that is to stand for it: the only input axis, or else
-        what the model is made from.
+        Groups, each led by the name that is to stand for it: the only input axis, or the
+        first that the user named, or else what the model is made from.
     """
     yield from islice(_distinct(_groups(stuck, loose, sizes, dims)), _MOST_GROUPS)
 
 
 def _groups(
-    stuck: Sequence[str], loose: Sequence[str], sizes: Mapping[str, int], dims: Sequence[str]
+    stuck: Sequence[str], loose: Sequence[str], sizes: Mapping[str, int], dims: Mapping[str, bool]
 ) -> Iterator[Group]:
     pairs = list(combinations(stuck, 2))
     equal = [pair for pair in pairs if sizes[pair[0]] == sizes[pair[1]]]
@@ -86,10 +91,12 @@ def _groups(
     yield _led(stuck, dims)
 
 
-def _led(names: Sequence[str], dims: Sequence[str]) -> Group:
+def _led(names: Sequence[str], dims: Mapping[str, bool]) -> Group:
     inputs = [name for name in names if name in dims]
     others = [name for name in names if name not in dims]
-    return (*inputs, *others) if len(inputs) == 1 else (*others, *inputs)
+    told = sorted(inputs, key=lambda name: dims[name])
+    leads = len(inputs) == 1 or any(not dims[name] for name in inputs)
+    return (*told, *others) if leads else (*others, *inputs)
 
 
 def _distinct(groups: Iterator[Group]) -> Iterator[Group]:

@@ -9,6 +9,7 @@ number with a label.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from shapetrace.errors import ShapetraceError
 
@@ -98,6 +99,7 @@ class AnonymousVariadic:
 Axis = Named | Variadic | Fixed | Symbolic | Anonymous | AnonymousVariadic
 
 
+@lru_cache(maxsize=4096)  # one string is read at every call of a function
 def parse_dims(text: str) -> tuple[Axis, ...]:
     """The axes of a dimension string.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import isqrt
+from math import gcd, isqrt
 
 Curve = tuple[tuple[int, Fraction], ...]
 """Sizes of a name, each with what the axis came to; the base first."""
+_LARGEST_SCALE = 64
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,20 @@ class Samples:
                 return exponent
         return None
 
+    def grows(self, name: str) -> bool:
+        """Whether a larger size of a name makes the axis larger."""
+        smallest, *_, largest = sorted(self.curves[name])
+        return largest[1] > smallest[1]
+
     def slope(self, name: str) -> Fraction | None:
         """The slope of a name's curve where it is a straight line."""
         (x0, y0), *rest = self.curves[name]
         slopes = {(y - y0) / (x - x0) for x, y in rest}
         return slopes.pop() if len(slopes) == 1 else None
 
-    def divided(self, exponents: Mapping[str, int]) -> Samples:
-        """What is left when powers of some names are taken out."""
-        factor = Fraction(1)
+    def divided(self, exponents: Mapping[str, int], number: int = 1) -> Samples:
+        """What is left when powers of some names, and a number, are taken out."""
+        factor = Fraction(number)
         for name, exponent in exponents.items():
             factor *= Fraction(self.sizes[name]) ** exponent
         curves = {
@@ -65,6 +71,14 @@ class Samples:
             return None
         whole = {n: tuple((x, y) for x, y in curve if y is not None) for n, curve in curves.items()}
         return replace(self, base=base, curves=whole)
+
+    def scales(self) -> list[int]:
+        """The numbers that divide the axis at every point."""
+        values = [y for curve in self.curves.values() for _, y in curve]
+        if any(value.denominator != 1 or value < 1 for value in values):
+            return []
+        shared = gcd(*(int(value) for value in values))
+        return [k for k in range(1, min(shared, _LARGEST_SCALE) + 1) if shared % k == 0]
 
     def settled(self, name: str) -> bool:
         """Whether three points or more lie on a name's curve."""

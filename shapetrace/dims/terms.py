@@ -7,6 +7,7 @@ simplest of several is taken.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def product(factors: Sequence[Term]) -> Term:
     factors = [factor for factor in factors if factor is not ONE]
     if len(factors) <= 1:
         return factors[0] if factors else ONE
-    text = "*".join(_held(factor, last=i > 0) for i, factor in enumerate(factors))
+    numbers, texts = zip(*(_leading(_held(factor)) for factor in factors), strict=True)
+    first = prod(numbers)
+    text = "*".join([*([str(first)] if first != 1 else []), *filter(None, texts)])
     return Term(text, _PRODUCT, sum(factor.cost for factor in factors) + 0.1 * len(factors))
 
 
@@ -59,9 +62,13 @@ def floor_division(numerator: Term, divisors: Sequence[Term]) -> Term:
         return numerator
     divisor = product(divisors)
     bottom = divisor.text if divisor.binding == _ATOM else f"({divisor.text})"
-    text = f"{_held(numerator, last=False)}//{bottom}"
+    top = f"({numerator.text})" if numerator.binding == _SUM else numerator.text
+    text = f"{top}//{bottom}"
     # A number more often rounds one size (a//2) than a product of several (a*b//2).
-    doubt = 2.0 if bottom.isdigit() and "*" in numerator.text.lstrip("0123456789*") else 0.0
+    # So does a name that divides twice, once along each axis: (H//a)*(W//a).
+    of_several = "*" in numerator.text.lstrip("0123456789*")
+    twice = len({divisor.text for divisor in divisors}) < len(divisors)
+    doubt = 2.0 if of_several and (bottom.isdigit() or twice) else 0.0
     return Term(text, _PRODUCT, numerator.cost + divisor.cost + 0.5 + doubt)
 
 
@@ -85,7 +92,25 @@ def square(term: Term) -> Term:
     return Term(f"{text}**2", _PRODUCT, term.cost + 1.5)
 
 
-def _held(term: Term, *, last: bool) -> str:
-    """A factor's text; a quotient after another factor needs its parentheses too."""
-    needs = term.binding == _SUM or (last and "//" in term.text and term.binding != _ATOM)
+def _held(term: Term) -> str:
+    """A factor's text; a sum or a quotient among other factors needs its parentheses."""
+    needs = term.binding == _SUM or (term.binding == _PRODUCT and _is_quotient(term.text))
     return f"({term.text})" if needs else term.text
+
+
+def _leading(text: str) -> tuple[int, str]:
+    """A factor's text with the number before it taken off."""
+    found, star, rest = text.partition("*")
+    if text.isdecimal():
+        return int(text), ""
+    return (int(found), rest) if star and found.isdecimal() and rest[0] != "*" else (1, text)
+
+
+def _is_quotient(text: str) -> bool:
+    """Whether a division stands outside all parentheses."""
+    depth = 0
+    for place, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if depth == 0 and text.startswith("//", place):
+            return True
+    return False

@@ -10,79 +10,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
-from shapetrace.dims import Dim, evaluate
+from shapetrace.dims import Dim, evaluate, names_in
+from shapetrace.dims.expressions import ExpressionError
 from shapetrace.dims.naming import name_axis
 from shapetrace.dims.roughly import name_roughly
 from shapetrace.trace.declared import declared_dims
-from shapetrace.trace.records import (
-    ParameterRecord,
-    Scope,
-    Shape,
-    Site,
-    TensorRecord,
-    Trace,
-)
+from shapetrace.trace.probing import Key, Observation, Probing, keyed
+from shapetrace.trace.records import ParameterRecord, Shape, TensorRecord, Trace
 
-Key = tuple[str, str, int, str, str, int]
-"""Path of the call, file, line, name, element, and which time round."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What one run of a model saw.
-
-    Attributes:
-        sizes: The sizes it ran at, inputs' and integers'.
-        shapes: Every recorded shape.
-        parameters: Every parameter's and buffer's shape, by path.
-        attributes: The integers that each module of the user's holds, by path and name.
-    """
-
-    sizes: Mapping[str, int]
-    shapes: Mapping[Key, Shape]
-    parameters: Mapping[str, Shape]
-    attributes: Mapping[str, Mapping[str, int]]
-
-
-@dataclass(slots=True)
-class Probing:
-    """All that the probes of a model saw.
-
-    Attributes:
-        base: The run at the sizes of the real run; None when no probe could run.
-        moved: By name, the runs with that size changed.
-        joint: A run with all of them changed; None when none succeeded.
-        irrelevant: Names that moved nothing.
-        inputs: The names of the inputs' dims, and whether each was guessed.
-        tied: By name, the names that were changed with it, because none of them runs alone.
-        given: Sizes that the user named and no input has: the model's own.
-        notes: What could not be probed, and why.
-    """
-
-    base: Observation | None
-    moved: dict[str, list[Observation]] = field(default_factory=dict)
-    joint: Observation | None = None
-    irrelevant: set[str] = field(default_factory=set)
-    inputs: dict[str, bool] = field(default_factory=dict)
-    tied: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    given: dict[str, int] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-
-def keyed(
-    scopes: Sequence[Scope], sites: Sequence[Site], tensors: Sequence[TensorRecord]
-) -> Iterator[tuple[Key, TensorRecord]]:
-    """Each record with the key under which another run of the same model has it."""
-    times: dict[tuple[str, str, int, str, str], int] = {}
-    for record in tensors:
-        site = sites[record.site]
-        place = (scopes[record.scope].path, site.file, site.line, site.name, record.element)
-        times[place] = times.get(place, -1) + 1
-        yield (*place, times[place]), record
+__all__ = ["Key", "Observation", "Probing", "in_first_layer", "keyed", "named"]
 
 
 def named(
@@ -113,6 +53,23 @@ def named(
 
 Run = tuple[str, Observation, Shape]
 """A probe that saw the same thing: the name that it changed, all it saw, the thing's shape."""
+AxisRun = tuple[str, Observation, int]
+"""The same of one axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The runs that saw a thing; `apart`, with axes that run only together moved alone."""
+
+    together: list[Run]
+    apart: list[Run]
+
+    def axis(self, axis: int) -> tuple[tuple[AxisRun, ...], tuple[AxisRun, ...]]:
+        return _of_axis(self.together, axis), _of_axis(self.apart, axis)
+
+
+def _of_axis(runs: Sequence[Run], axis: int) -> tuple[AxisRun, ...]:
+    return tuple((name, run, shape[axis]) for name, run, shape in runs)
 
 
 class _Namer:
@@ -141,53 +98,58 @@ class _Namer:
 
     def _runs(
         self, key: _AnyKey, shape: Shape, table: Callable[[Observation], Mapping[_AnyKey, Shape]]
-    ) -> list[Run] | None:
+    ) -> _Seen | None:
         """The probes that saw the thing; None when the first run saw it otherwise or not."""
         base = self.probing.base
         if base is None or table(base).get(key) != shape:
             return None
-        seen = [(name, run) for name, runs in self.probing.moved.items() for run in runs]
-        if self.probing.joint is not None:
-            seen.append((JOINT, self.probing.joint))
-        shapes = ((name, run, table(run).get(key)) for name, run in seen)
-        return [
-            (name, run, other)
-            for name, run, other in shapes
-            if other is not None and len(other) == len(shape)
-        ]
 
-    def _dims(self, shape: Shape, runs: list[Run] | None, path: str) -> tuple[Dim, ...]:
+        def found(name: str, runs: Sequence[Observation]) -> list[Run]:
+            shapes = ((run, table(run).get(key)) for run in runs)
+            return [(name, run, s) for run, s in shapes if s is not None and len(s) == len(shape)]
+
+        moved = {name: found(name, runs) for name, runs in self.probing.moved.items()}
+        joint = found(JOINT, [self.probing.joint] if self.probing.joint is not None else [])
+        together = [run for runs in moved.values() for run in runs] + joint
+        apart: list[Run] = []
+        for name, members in self.probing.apart.items():
+            alone = [found(member, runs) for member, runs in members.items()]
+            if all(alone):
+                others = [run for run in together if run[0] != name]
+                apart = [run for runs in alone for run in runs] + others
+        return _Seen(together, apart)
+
+    def _dims(self, shape: Shape, seen: _Seen | None, path: str) -> tuple[Dim, ...]:
         return tuple(
-            self._unprobed(size, path)
-            if runs is None
-            else self._probed(size, [(name, run, other[axis]) for name, run, other in runs], path)
+            self._unprobed(size, path) if seen is None else self._probed(size, seen, axis, path)
             for axis, size in enumerate(shape)
         )
 
-    def _probed(self, size: int, runs: list[tuple[str, Observation, int]], path: str) -> Dim:
-        moved = tuple((name, run.sizes.get(name, 0), other) for name, run, other in runs)
+    def _probed(self, size: int, seen: _Seen, axis: int, path: str) -> Dim:
+        together, apart = seen.axis(axis)
+        moved = tuple((name, run.sizes.get(name, 0), other) for name, run, other in together)
+        alone = tuple((name, run.sizes.get(name, 0), other) for name, run, other in apart)
         owners = tuple(_owners(path))
-        key = (size, moved, owners)
+        key = (size, moved, alone, owners)
         if key not in self._known:
-            self._known[key] = self._worked_out(size, runs, owners)
+            self._known[key] = self._worked_out(size, together, apart, owners)
         return self._known[key]
 
     def _worked_out(
-        self, size: int, runs: list[tuple[str, Observation, int]], owners: tuple[str, ...]
+        self,
+        size: int,
+        together: Sequence[AxisRun],
+        apart: Sequence[AxisRun],
+        owners: tuple[str, ...],
     ) -> Dim:
-        base = self.probing.base
-        assert base is not None  # noqa: S101 - runs are compared with it
-        probes: dict[str, dict[int | Fraction, int]] = {}
-        for name, run, other in runs:
-            if name != JOINT:
-                probes.setdefault(name, {})[Fraction(run.sizes[name], base.sizes[name])] = other
-        found = name_axis(size, probes, base.sizes)
-        if found.moved_by and found.dim.evidence == "literal":
-            dim = _foretold(name_roughly(size, probes, base.sizes) or found.dim, size, runs)
-        else:
-            dim = _foretold(found.dim, size, runs)
+        runs = apart or together
+        dim, moved = self._expressed(size, runs)
+        if apart and not (dim.evidence == "probe" and all(_holds(dim.name, r) for r in together)):
+            runs = together
+            dim, moved = self._expressed(size, runs)
         if dim.evidence == "literal":
-            return (None if found.moved_by else self._held(size, owners, runs)) or dim
+            return (None if moved else self._held(size, owners, runs)) or dim
+        dim = self._with_company(dim)
         if not dim.name.isidentifier():
             dim = self._called(dim, size, runs, owners)
         elif dim.name in self.probing.inputs:
@@ -195,11 +157,25 @@ class _Namer:
             dim = replace(dim, evidence="guess" if guessed else "probe")
         return self._aliased(dim)
 
+    def _expressed(self, size: int, runs: Sequence[AxisRun]) -> tuple[Dim, bool]:
+        """An axis as an expression of what moves it, and whether anything does."""
+        base = self.probing.base
+        assert base is not None  # noqa: S101 - runs are compared with it
+        probes: dict[str, dict[int | Fraction, int]] = {}
+        for name, run, other in runs:
+            if name != JOINT:
+                probes.setdefault(name, {})[Fraction(run.sizes[name], base.sizes[name])] = other
+        found = name_axis(size, probes, base.sizes)
+        dim = found.dim
+        if found.moved_by and dim.evidence == "literal":
+            dim = name_roughly(size, probes, base.sizes) or dim
+        return _foretold(dim, size, runs), bool(found.moved_by)
+
     def _called(
         self,
         dim: Dim,
         size: int,
-        runs: list[tuple[str, Observation, int]],
+        runs: Sequence[AxisRun],
         owners: tuple[str, ...],
     ) -> Dim:
         """An expression by the name of the module's attribute that equals it in every run."""
@@ -217,6 +193,14 @@ class _Namer:
             return Dim(best, "probe", f"{dim.name}, kept as {best} elsewhere; {dim.detail}")
         return dim
 
+    def _with_company(self, dim: Dim) -> Dim:
+        """Says of a name that it never moved alone."""
+        others = {name: self.probing.tied.get(name) for name in names_in(dim.name)}
+        told = [
+            f"{name} moves only with {', '.join(with_)}" for name, with_ in others.items() if with_
+        ]
+        return replace(dim, detail="; ".join([dim.detail, *told])) if told else dim
+
     def _aliased(self, dim: Dim) -> Dim:
         if not self.aliases:
             return dim
@@ -233,7 +217,7 @@ class _Namer:
         self,
         size: int,
         owners: tuple[str, ...],
-        runs: Sequence[tuple[str, Observation, int]],
+        runs: Sequence[AxisRun],
     ) -> Dim | None:
         """The one attribute that has a size in every run; none for the size of an input."""
         base = self.probing.base
@@ -260,10 +244,19 @@ JOINT = ""
 """Stands for a name in the run with all sizes changed."""
 
 
-def _foretold(dim: Dim, size: int, runs: Sequence[tuple[str, Observation, int]]) -> Dim:
+def _holds(text: str, run: AxisRun) -> bool:
+    """Whether an expression gives what a run saw of an axis."""
+    _, seen, size = run
+    try:
+        return evaluate(text, seen.sizes) == size
+    except ExpressionError:
+        return False
+
+
+def _foretold(dim: Dim, size: int, runs: Sequence[AxisRun]) -> Dim:
     """A name that holds with all sizes changed too; else the number, and why."""
-    for name, run, other in runs:
-        if name == JOINT and dim.evidence != "literal" and evaluate(dim.name, run.sizes) != other:
+    for run in runs:
+        if run[0] == JOINT and dim.evidence != "literal" and not _holds(dim.name, run):
             reason = f"{dim.name} fits each size moved alone, but not all of them together"
             return Dim(str(size), "literal", reason)
     return dim

@@ -65,7 +65,43 @@ def test_printed_in_the_order_of_the_names_given():
 
 
 def test_floor_of_two_sizes_and_a_class_token():
-    assert probed("(H//16)*(W//16)+1", {"H": 70, "W": 55}).dim.name == "H//16*(W//16)+1"
+    assert probed("(H//16)*(W//16)+1", {"H": 70, "W": 55}).dim.name == "(H//16)*(W//16)+1"
+
+
+TILED = {"width": 6, "image": 32, "patch": 8, "H": 64, "W": 48}
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "(image//patch)**2",
+        "(image//patch)**2+1",
+        "width*(image//patch)**2",
+        "2*width*(image//4)**2",
+        "3*(image//4)**2+2",
+        "(H//patch)*(W//patch)",
+        "(H//patch)*(W//patch)+1",
+        "width*(H//patch)*(W//patch)",
+        "2*width*(H//4)*(W//4)",
+    ],
+)
+def test_tiles_are_counted_along_each_axis(expression):
+    factors = {name: [2, Fraction(1, 2), 4] for name in TILED}
+    factors |= {"image": [2, Fraction(33, 32), 3], "H": [2, Fraction(67, 64), Fraction(1, 2)]}
+    factors |= {"W": [2, Fraction(51, 48), 3]}
+    base = evaluate(expression, TILED)
+    probes = {
+        name: {f: evaluate(expression, {**TILED, name: int(TILED[name] * f)}) for f in tried}
+        for name, tried in factors.items()
+    }
+    assert name_axis(base, probes, TILED).dim.name == expression
+
+
+def test_a_size_that_only_runs_smaller_still_counts_tiles():
+    sizes = {"patch": 8, "H": 32, "W": 32}
+    half = Fraction(1, 2)
+    probes = {"H": {half: 9}, "W": {half: 9}, "patch": {2: 5, 4: 2, half: 65}}
+    assert name_axis(17, probes, sizes).dim.name == "(H//patch)*(W//patch)+1"
 
 
 def test_what_nothing_moves_is_a_number():

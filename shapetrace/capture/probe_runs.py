@@ -1,0 +1,144 @@
+"""One run of a subject at given sizes, without weights where that can be, and what it saw."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import nn
+
+from shapetrace.capture.assemble import assemble
+from shapetrace.capture.calls import module_names
+from shapetrace.capture.discover import Wanted, entered, joined, own_files
+from shapetrace.capture.held import attributes, parameter_shapes
+from shapetrace.capture.recorder import Recorder
+from shapetrace.capture.sizes import labels
+from shapetrace.capture.subject import Subject
+from shapetrace.capture.taps import activate
+from shapetrace.capture.weightless import (
+    Weightless,
+    fake,
+    is_small,
+    meta,
+    real,
+    same_random_state,
+)
+from shapetrace.trace.naming import Observation, keyed
+
+
+class ProbeRuns:
+    """Makes and runs a subject at other sizes.
+
+    Attributes:
+        sizes: Every size that can be changed, as in the real run.
+        labels: What the model's integers are called in expressions.
+        wanted: The functions that a run enters, once `enter` has found out.
+        weightless: The way to run that works.
+        notes: What could not be done.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.sizes = {**subject.integers, **subject.dims, **subject.loose}
+        self.labels = labels([*subject.integers], [*subject.dims])
+        self.wanted: Wanted = {}
+        self.weightless: Weightless = meta
+        self.notes: list[str] = []
+        self._recorder = Recorder({}, operators=False)
+        self._watched: Wanted = {}
+
+    def label(self, name: str) -> str:
+        """What a size is called in expressions."""
+        return self.labels.get(name, name)
+
+    def enter(self) -> bool:
+        """Find the first way to run that works, and the functions that the run enters."""
+        problems = []
+        for weightless in (meta, fake, real):
+            self.weightless = weightless
+            try:
+                if weightless is real and not self._may_be_real():
+                    continue
+                model = self._run({}, watch=entered)
+            except Exception as error:  # noqa: BLE001 - any failure of the model rules this way out
+                line = str(error).partition("\n")[0]
+                problems.append(f"{weightless.__name__}: {type(error).__name__}: {line}")
+            else:
+                self.wanted = joined(self._watched, own_files(model))
+                if weightless is real:
+                    self.notes.append(f"names come from real runs ({'; '.join(problems)})")
+                return True
+        self.notes.append("dimensions were not probed (" + "; ".join(problems) + ")")
+        return False
+
+    def _may_be_real(self) -> bool:
+        return is_small(lambda: self.subject.build(self.subject.integers))
+
+    def observe(self, changes: Mapping[str, int], *, partly: bool = False) -> Observation | None:
+        """What a run with some sizes changed saw; None when it fails.
+
+        Args:
+            changes: Other sizes, by name.
+            partly: Whether a run that fails counts as far as it got.
+        """
+        try:
+            model = self._run(changes, partly=partly)
+        except Exception:  # noqa: BLE001 - a size that the model refuses is no evidence
+            return None
+        names, _ = module_names(model)
+        tables = assemble(self._recorder.events, self._recorder.storages.blocks, names, "")
+        sizes = {**self.sizes, **changes}
+        return Observation(
+            {self.label(name): size for name, size in sizes.items()},
+            {
+                key: record.shape
+                for key, record in keyed(tables.scopes, tables.sites, tables.tensors)
+            },
+            parameter_shapes(model),
+            attributes(model),
+        )
+
+    def _run(
+        self,
+        changes: Mapping[str, int],
+        watch: Callable[[], contextlib.AbstractContextManager[Wanted]] | None = None,
+        *,
+        partly: bool = False,
+    ) -> nn.Module:
+        """Build and run; events are recorded, or, with `watch`, the functions entered noted.
+
+        With `partly`, a run that fails counts as far as it got.
+        """
+        subject = self.subject
+        changes = {**_tied(subject, changes), **changes}
+        integers = {name: changes.get(name, size) for name, size in subject.integers.items()}
+        axes = {**subject.dims, **subject.loose}
+        dims = {name: changes.get(name, size) for name, size in axes.items()}
+        eager = torch.compiler.set_stance("force_eager")  # compiled code shows nothing
+        with eager, self.weightless(), same_random_state(), torch.no_grad():
+            model = subject.build(integers)
+            given = subject.arguments(dims, integers)
+            if watch is not None:
+                with watch() as self._watched:
+                    subject.run(model, given)
+            else:
+                self._recorder = Recorder(module_names(model)[1], operators=False)
+                activate(self._recorder)
+                try:
+                    subject.run(model, given)
+                except Exception:
+                    if not partly:
+                        raise
+                finally:
+                    activate(None)
+                    self._recorder.close()
+        return model
+
+
+def _tied(subject: Subject, changes: Mapping[str, int]) -> dict[str, int]:
+    tied: dict[str, int] = {}
+    for name, size in changes.items():
+        for other in subject.tied.get(name, ()):
+            tied[other] = subject.integers[other] * size // subject.integers[name]
+    return tied
