@@ -4,7 +4,8 @@
 
 Prints CPU-time ratios to the bare forward, medians of interleaved rounds in one run on one
 thread. The set-up of each tool (rewriting code, wrapping modules) is not part of the pass;
-its own line tells what it takes.
+its own line tells what it takes. torchlens is shown where it is installed (`pip install
+torchlens`: it is no dependency, not even of the tests).
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ import contextlib
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 
 import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from shapetrace.api.naming import probed
 from shapetrace.capture import record
+from shapetrace.capture.inputs import CallInputs
+from shapetrace.capture.instances import subject_of
 from shapetrace.model import ModelConfig, from_pretrained
 
 Pass = Callable[[], float]
@@ -85,6 +90,11 @@ def peers(model: nn.Module, ids: torch.Tensor) -> dict[str, Pass]:
         options = {"verbose": 0, "cache_forward_pass": False}
         return timed(lambda: torchinfo.summary(model, input_data=ids, **options))
 
+    def lensed() -> float:
+        import torchlens  # noqa: PLC0415
+
+        return timed(lambda: torchlens.trace(model, ids))
+
     def tracked() -> contextlib.AbstractContextManager[object]:
         tracker = MemTracker()
         tracker.track_external(model)
@@ -100,7 +110,14 @@ def peers(model: nn.Module, ids: torch.Tensor) -> dict[str, Pass]:
         "FlopCounterMode": under(lambda: FlopCounterMode(display=False)),
         "torch.profiler": under(profiled),
         "MemTracker": under(tracked),
+        **({"torchlens": lensed} if find_spec("torchlens") else {}),
     }
+
+
+def naming(model: nn.Module, ids: torch.Tensor) -> float:
+    """CPU seconds of probing a model that is handed over: on its inputs' sizes."""
+    subject = subject_of(model, CallInputs((ids,)), {"B": ids.shape[0], "n": ids.shape[1]})
+    return timed(lambda: probed(subject))
 
 
 def medians(passes: dict[str, Pass], rounds: int) -> dict[str, float]:
@@ -147,6 +164,7 @@ def compare(name: str, rounds: int) -> None:
             print(f"  {tool:28} {seconds / found['bare']:6.2f}")
         setup = timed(lambda model=model: record(model).__enter__().__exit__(None, None, None))
         print(f"  (set-up of our trace: {setup * 1e3:.0f} ms, not part of the pass)")
+        print(f"  (names by probes of its sizes: {naming(model, ids):.2f} s, not part of the pass)")
     both = {"ours": lambda: timed(lambda: ours(ids)), "theirs": lambda: timed(lambda: theirs(ids))}
     found = medians(both, 2 * rounds)
     print(f"\n{name}, untraced: ours / transformers {found['ours'] / found['theirs']:.2f}")
