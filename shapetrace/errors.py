@@ -39,3 +39,10 @@ def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
     if close:
         return "did you mean " + " or ".join(repr(name) for name in close) + "?"
     return "known: " + ", ".join(sorted(known))
+
+
+def with_article(noun: str) -> str:
+    """A noun with its article, by its first letter: ``an int``, ``a dict``, ``None``."""
+    if noun == "NoneType":
+        return "None"
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"

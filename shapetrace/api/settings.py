@@ -10,7 +10,7 @@ from typing import Any
 
 from shapetrace.api.tracing import Request
 from shapetrace.check.rules import chosen
-from shapetrace.errors import ShapetraceError, did_you_mean
+from shapetrace.errors import ShapetraceError, did_you_mean, with_article
 
 _LISTS = {"input": "inputs", "arg": "arguments", "hf-config": "hf_config", "alias": "aliases"}
 """Keys of a target that hold lists of texts, as the options of the same names, and its fields."""
@@ -95,7 +95,7 @@ def _settings(file: Path, table: Mapping[str, Any]) -> Settings:
 
 def _checked_table(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise ShapetraceError(f"{where} is a {type(value).__name__}, not a table")
+        raise ShapetraceError(f"{where} is {with_article(type(value).__name__)}, not a table")
     return value
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from shapetrace.api.mistyped import check_dtypes
 from shapetrace.api.traced import Traced
 from shapetrace.errors import ShapetraceError
 
@@ -75,7 +76,8 @@ def trace_target(
         up to there, and its exception.
 
     Raises:
-        ShapetraceError: For a target, inputs or names that cannot be, before anything runs.
+        ShapetraceError: For a target, inputs or names that cannot be, before anything runs;
+            or for an input whose dtype alone made the model fail.
     """
     from shapetrace.api.running import check_device  # noqa: PLC0415 - needs torch
     from shapetrace.capture.inputs import check_signature  # noqa: PLC0415
@@ -95,6 +97,8 @@ def trace_target(
         interrupted()
     progress("running one pass")
     trace, error = _run(request, target, model, inputs, wanted)
+    if isinstance(error, Exception):
+        check_dtypes(trace, model, inputs, request.device)
     return Outcome(Traced.of(_completed(trace, request, probing, aliases)), error)
 
 

@@ -16,7 +16,7 @@ from torch import nn
 from shapetrace.capture.elements import elements
 from shapetrace.capture.loading import load_object
 from shapetrace.dims.specs import InputSpecs, Place, TensorSpec
-from shapetrace.errors import ShapetraceError
+from shapetrace.errors import ShapetraceError, with_article
 
 UNBOUND_BELOW = 2
 """Integers without a bound are 0 or 1: valid indices of nearly anything."""
@@ -168,8 +168,8 @@ def _safetensors(text: str) -> Any:
 def _called(text: str) -> Any:
     function = load_object(text)
     if not callable(function):
-        kind = type(function).__name__
-        raise ShapetraceError(f"--inputs {text}: it is a {kind}, not a function that makes inputs")
+        kind = with_article(type(function).__name__)
+        raise ShapetraceError(f"--inputs {text}: it is {kind}, not a function that makes inputs")
     try:
         return function()
     except Exception as error:

@@ -27,6 +27,11 @@ def load_object(text: str) -> Any:
         ShapetraceError: For another form, a module that cannot be imported (with its own
             error as the cause), or a name that is not there (with the nearest).
     """
+    if text.partition(":")[0].endswith(".ipynb"):
+        raise ShapetraceError(
+            f"{text} is a notebook, which cannot be imported: call shapetrace.trace(model, x) in "
+            "it, or put the model into a .py file (jupyter nbconvert --to script writes one)"
+        )
     where, colon, name = text.rpartition(":")
     if not colon or not where or not name:
         raise ShapetraceError(f"{text!r} names no object; write {_FORM}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from textwrap import shorten
 
 import torch
 from torch import nn
@@ -25,6 +26,9 @@ from shapetrace.capture.weightless import (
     same_random_state,
 )
 from shapetrace.trace.naming import Observation, keyed
+
+_LONGEST = 120
+"""Of what is quoted of an error in a note."""
 
 
 class ProbeRuns:
@@ -62,7 +66,7 @@ class ProbeRuns:
                     continue
                 model = self._run({}, watch=entered)
             except Exception as error:  # noqa: BLE001 - any failure of the model rules this way out
-                line = str(error).partition("\n")[0]
+                line = shorten(str(error).partition("\n")[0], _LONGEST, placeholder=" ...")
                 problems.append(f"{weightless.__name__}: {type(error).__name__}: {line}")
             else:
                 self.wanted = joined(self._watched, own_files(model))

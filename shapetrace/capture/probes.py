@@ -176,10 +176,7 @@ class _Prober:
             self.result.moved[label] = seen
             self._groups[label] = group
             if len(group) > 1:
-                named = tuple(
-                    self.runs.label(other) for other in group if other in self.runs.labels
-                )
-                self.result.tied[label] = named
+                self.result.tied[label] = tuple(self.runs.label(other) for other in group[1:])
         return bool(seen)
 
     def _at(self, group: Group, size: int) -> Observation | None:

@@ -14,10 +14,11 @@ from torch import nn
 from shapetrace.capture.inputs import CallInputs, from_specs
 from shapetrace.capture.instances import name_axes, resized, weightless_copy
 from shapetrace.capture.loading import load_object
+from shapetrace.capture.misfits import misfitting
 from shapetrace.capture.recipes import Configured, Ready, Recipe, call, configured, integers
 from shapetrace.capture.subject import Arguments, Subject
 from shapetrace.capture.weightless import makes_real_tensors
-from shapetrace.errors import ShapetraceError
+from shapetrace.errors import ShapetraceError, with_article
 
 Value = int | float | bool | str | None
 
@@ -64,7 +65,7 @@ class Target:
         Raises:
             ShapetraceError: When making it fails, or makes something that is no module.
         """
-        with _own_randomness(seed), _explained(self.name):
+        with _own_randomness(seed), _explained(self.name, self.recipe):
             if device == "meta":
                 return _weightless(self, overrides or {})
             made = _checked(self.name, self.recipe.make(overrides or {}))
@@ -80,12 +81,15 @@ class Target:
         specs = inputs.specs
         axes, sizes = ({}, dict(specs.sizes)) if specs is not None else name_axes(inputs, None)
         ready = self.recipe.make({}) if isinstance(self.recipe, Ready) else None
-        known = self.integers() if self.rebuilds else {}
+        own = self.integers() if self.rebuilds else {}
+        names = {_apart(name, size, sizes): name for name, size in own.items()}
+        known = {label: own[name] for label, name in names.items()}
 
-        def build(sizes: Mapping[str, int]) -> nn.Module:
+        def build(given: Mapping[str, int]) -> nn.Module:
             if ready is not None:
                 return weightless_copy(ready)
-            changed = {key: size for key, size in sizes.items() if known.get(key, size) != size}
+            sizes = {names.get(label, label): size for label, size in given.items()}
+            changed = {key: size for key, size in sizes.items() if own.get(key, size) != size}
             try:  # written out, what is derived by default stays, and one size moves alone
                 return self.build(sizes).eval()
             except ShapetraceError:
@@ -142,6 +146,11 @@ def resolve(text: str, arguments: Sequence[str] = (), hf_config: Sequence[str] =
     return Target(text, call(found, text, arguments))
 
 
+def _apart(name: str, size: int, axes: Mapping[str, int]) -> str:
+    """What an integer is called beside axes of inputs, one of which may have its name only."""
+    return f"init_{name}" if axes.get(name, size) != size else name
+
+
 def _is_configured(found: Any) -> bool:
     return getattr(found, "config_class", None) is not None or _is_auto(found)
 
@@ -157,7 +166,8 @@ def _is_auto(found: Any) -> bool:
 
 
 def _described(found: Any) -> str:
-    kind = f"the class {found.__name__}" if isinstance(found, type) else f"a {type(found).__name__}"
+    name = type(found).__name__
+    kind = f"the class {found.__name__}" if isinstance(found, type) else with_article(name)
     return "a module of code" if inspect.ismodule(found) else kind
 
 
@@ -183,7 +193,7 @@ def _own_randomness(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def _explained(name: str) -> Iterator[None]:
+def _explained(name: str, recipe: Recipe) -> Iterator[None]:
     try:
         yield
     except ShapetraceError:
@@ -191,6 +201,10 @@ def _explained(name: str) -> Iterator[None]:
     except SystemExit as error:
         raise ShapetraceError(f"making {name} calls sys.exit({error.code!r})") from error
     except Exception as error:
+        misfit = misfitting(recipe)
+        if misfit:
+            reason = f"making {name} with it raised {type(error).__name__} (--debug shows where)"
+            raise ShapetraceError(f"{misfit}; {reason}") from error
         raise ShapetraceError(
             f"making {name} raised {type(error).__name__}: {error} (--debug shows where)"
         ) from error

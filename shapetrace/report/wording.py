@@ -95,7 +95,13 @@ def _configuration(trace: Trace) -> str:
     pairs = dict(trace.config)
     if pairs.keys() >= {"d_model", "h"}:
         pairs = {name: pairs[name] for name in _IN_THE_LINE if name in pairs}
-    words = [f"{name}={_plain(value)}" for name, value in (*trace.sizes, *pairs.items())]
+    axes = dict(trace.sizes)
+    # An axis that is named like an argument of its size is said once; of another size, apart.
+    pairs = {
+        name if axes.get(name, value) == value else f"init_{name}": value
+        for name, value in pairs.items()
+    }
+    words = [f"{name}={_plain(value)}" for name, value in {**axes, **pairs}.items()]
     return "  ".join([trace.target, *words]) if words else ""
 
 

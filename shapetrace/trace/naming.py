@@ -9,18 +9,21 @@ never given that name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
-from shapetrace.dims import Dim, evaluate, names_in
-from shapetrace.dims.expressions import ExpressionError
+from shapetrace.dims import Dim, names_in
 from shapetrace.dims.naming import name_axis
 from shapetrace.dims.roughly import name_roughly
+from shapetrace.errors import nearest
 from shapetrace.trace.declared import declared_dims
+from shapetrace.trace.evidence import JOINT, AxisRun, Seen, foretold, holds, seen_by
 from shapetrace.trace.probing import Key, Observation, Probing, keyed
-from shapetrace.trace.records import ParameterRecord, Shape, TensorRecord, Trace
+
+if TYPE_CHECKING:
+    from shapetrace.trace.records import ParameterRecord, Shape, TensorRecord, Trace
 
 __all__ = ["Key", "Observation", "Probing", "in_first_layer", "keyed", "named"]
 
@@ -47,29 +50,8 @@ def named(
     parameters = tuple(
         replace(parameter, dims=namer.of_parameter(parameter)) for parameter in trace.parameters
     )
-    notes = trace.notes + tuple(probing.notes if probing is not None else ())
+    notes = (*trace.notes, *(probing.notes if probing is not None else ()), *namer.unused())
     return replace(trace, tensors=tensors, parameters=parameters, notes=notes)
-
-
-Run = tuple[str, Observation, Shape]
-"""A probe that saw the same thing: the name that it changed, all it saw, the thing's shape."""
-AxisRun = tuple[str, Observation, int]
-"""The same of one axis."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """The runs that saw a thing; `apart`, with axes that run only together moved alone."""
-
-    together: list[Run]
-    apart: list[Run]
-
-    def axis(self, axis: int) -> tuple[tuple[AxisRun, ...], tuple[AxisRun, ...]]:
-        return _of_axis(self.together, axis), _of_axis(self.apart, axis)
-
-
-def _of_axis(runs: Sequence[Run], axis: int) -> tuple[AxisRun, ...]:
-    return tuple((name, run, shape[axis]) for name, run, shape in runs)
 
 
 class _Namer:
@@ -79,53 +61,45 @@ class _Namer:
         self.probing = probing
         self.aliases = aliases
         self._known: dict[tuple[object, ...], Dim] = {}
+        self._used: set[str] = set()
+
+    def unused(self) -> Iterator[str]:
+        """What to say of names that the user gave and that no axis came to have."""
+        base = self.probing.base
+        if base is None:
+            return
+        for name in self.aliases:
+            if name not in base.sizes and name not in self._used:
+                near = nearest(name, [*base.sizes])
+                hint = f"; did you mean `{near[0]}`?" if near else ""
+                yield f"there is no `{name}` to be called `{self.aliases[name]}`{hint}"
+        for name, size in self.probing.given.items():
+            if name not in self._used:
+                yield f"`{name}` names no axis: nothing that is known to be fixed has size {size}"
 
     def of_record(self, key: Key, record: TensorRecord) -> tuple[Dim, ...]:
-        runs = self._runs(key, record.shape, lambda run: run.shapes)
+        runs = seen_by(self.probing, key, record.shape, lambda run: run.shapes)
         if runs is None:
             first = (in_first_layer(key[0]), *key[1:])
-            runs = self._runs(first, record.shape, lambda run: run.shapes)
+            runs = seen_by(self.probing, first, record.shape, lambda run: run.shapes)
         declared = declared_dims(record) or (None,) * len(record.shape)
         probed = self._dims(record.shape, runs, key[0])
         return tuple(map(_agreed, declared, probed))
 
     def of_parameter(self, parameter: ParameterRecord) -> tuple[Dim, ...]:
-        runs = self._runs(parameter.path, parameter.shape, lambda run: run.parameters)
+        runs = seen_by(self.probing, parameter.path, parameter.shape, lambda run: run.parameters)
         if runs is None:
             first = in_first_layer(parameter.path)
-            runs = self._runs(first, parameter.shape, lambda run: run.parameters)
+            runs = seen_by(self.probing, first, parameter.shape, lambda run: run.parameters)
         return self._dims(parameter.shape, runs, parameter.path.rpartition(".")[0])
 
-    def _runs(
-        self, key: _AnyKey, shape: Shape, table: Callable[[Observation], Mapping[_AnyKey, Shape]]
-    ) -> _Seen | None:
-        """The probes that saw the thing; None when the first run saw it otherwise or not."""
-        base = self.probing.base
-        if base is None or table(base).get(key) != shape:
-            return None
-
-        def found(name: str, runs: Sequence[Observation]) -> list[Run]:
-            shapes = ((run, table(run).get(key)) for run in runs)
-            return [(name, run, s) for run, s in shapes if s is not None and len(s) == len(shape)]
-
-        moved = {name: found(name, runs) for name, runs in self.probing.moved.items()}
-        joint = found(JOINT, [self.probing.joint] if self.probing.joint is not None else [])
-        together = [run for runs in moved.values() for run in runs] + joint
-        apart: list[Run] = []
-        for name, members in self.probing.apart.items():
-            alone = [found(member, runs) for member, runs in members.items()]
-            if all(alone):
-                others = [run for run in together if run[0] != name]
-                apart = [run for runs in alone for run in runs] + others
-        return _Seen(together, apart)
-
-    def _dims(self, shape: Shape, seen: _Seen | None, path: str) -> tuple[Dim, ...]:
+    def _dims(self, shape: Shape, seen: Seen | None, path: str) -> tuple[Dim, ...]:
         return tuple(
             self._unprobed(size, path) if seen is None else self._probed(size, seen, axis, path)
             for axis, size in enumerate(shape)
         )
 
-    def _probed(self, size: int, seen: _Seen, axis: int, path: str) -> Dim:
+    def _probed(self, size: int, seen: Seen, axis: int, path: str) -> Dim:
         together, apart = seen.axis(axis)
         moved = tuple((name, run.sizes.get(name, 0), other) for name, run, other in together)
         alone = tuple((name, run.sizes.get(name, 0), other) for name, run, other in apart)
@@ -144,11 +118,12 @@ class _Namer:
     ) -> Dim:
         runs = apart or together
         dim, moved = self._expressed(size, runs)
-        if apart and not (dim.evidence == "probe" and all(_holds(dim.name, r) for r in together)):
+        if apart and not (dim.evidence == "probe" and all(holds(dim.name, r) for r in together)):
             runs = together
             dim, moved = self._expressed(size, runs)
         if dim.evidence == "literal":
-            return (None if moved else self._held(size, owners, runs)) or dim
+            held = None if moved else self._held(size, owners, runs)
+            return self._aliased(held) if held is not None else dim
         dim = self._with_company(dim)
         if not dim.name.isidentifier():
             dim = self._called(dim, size, runs, owners)
@@ -169,7 +144,7 @@ class _Namer:
         dim = found.dim
         if found.moved_by and dim.evidence == "literal":
             dim = name_roughly(size, probes, base.sizes) or dim
-        return _foretold(dim, size, runs), bool(found.moved_by)
+        return foretold(dim, size, runs), bool(found.moved_by)
 
     def _called(
         self,
@@ -202,6 +177,7 @@ class _Namer:
         return replace(dim, detail="; ".join([dim.detail, *told])) if told else dim
 
     def _aliased(self, dim: Dim) -> Dim:
+        self._used.update(names_in(dim.name))
         if not self.aliases:
             return dim
         name = re.sub(r"[A-Za-z_]\w*", lambda word: self.aliases.get(word[0], word[0]), dim.name)
@@ -209,9 +185,9 @@ class _Namer:
 
     def _unprobed(self, size: int, path: str) -> Dim:
         """What an attribute of the module says, if just one has this size; else the number."""
-        return self._held(size, tuple(_owners(path)), []) or Dim(
-            str(size), "literal", "not seen in any probe"
-        )
+        held = self._held(size, tuple(_owners(path)), [])
+        unseen = Dim(str(size), "literal", "not seen in any probe")
+        return self._aliased(held) if held is not None else unseen
 
     def _held(
         self,
@@ -240,27 +216,6 @@ class _Namer:
 SMALLEST = 3
 """Attributes that are 1 or 2 are too many to tell anything."""
 
-JOINT = ""
-"""Stands for a name in the run with all sizes changed."""
-
-
-def _holds(text: str, run: AxisRun) -> bool:
-    """Whether an expression gives what a run saw of an axis."""
-    _, seen, size = run
-    try:
-        return evaluate(text, seen.sizes) == size
-    except ExpressionError:
-        return False
-
-
-def _foretold(dim: Dim, size: int, runs: Sequence[AxisRun]) -> Dim:
-    """A name that holds with all sizes changed too; else the number, and why."""
-    for run in runs:
-        if run[0] == JOINT and dim.evidence != "literal" and not _holds(dim.name, run):
-            reason = f"{dim.name} fits each size moved alone, but not all of them together"
-            return Dim(str(size), "literal", reason)
-    return dim
-
 
 def _fitting(every: Sequence[tuple[Observation, int]], owner: str) -> list[str]:
     """A module's attributes that equal an axis in every run."""
@@ -270,9 +225,6 @@ def _fitting(every: Sequence[tuple[Observation, int]], owner: str) -> list[str]:
         for name in names
         if all(run.attributes.get(owner, {}).get(name) == size for run, size in every)
     ]
-
-
-_AnyKey = TypeVar("_AnyKey", Key, str)
 
 
 def _agreed(declared: Dim | None, probed: Dim) -> Dim:

@@ -40,3 +40,14 @@ def test_two_given_names_of_one_size_name_nothing():
     dims = {"B": 2, "n": 7, "width": 24, "depth": 24}
     trace = shapetrace.trace(Wide(24), torch.randn(2, 7, 8), dims=dims)
     assert {row.name: row.dims for row in trace.rows()}["hidden"] == "B n 24"
+
+
+def test_a_given_name_that_fits_nothing_is_told():
+    dims = {"B": 2, "n": 7, "witdh": 23}
+    trace = shapetrace.trace(Wide(24), torch.randn(2, 7, 8), dims=dims)
+    assert "`witdh` names no axis: nothing that is known to be fixed has size 23" in trace.notes
+    assert not any("names no axis" in note for note in _noted({"B": 2, "n": 7, "width": 24}))
+
+
+def _noted(dims):
+    return shapetrace.trace(Wide(24), torch.randn(2, 7, 8), dims=dims).notes

@@ -112,7 +112,7 @@ def test_a_plain_pickle_is_not_run(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("source", "says"),
-    [("make_inputs = 3", "it is a int, not a function"), ("def make_inputs(): 1/0", "division")],
+    [("make_inputs = 3", "it is an int, not a function"), ("def make_inputs(): 1/0", "division")],
 )
 def test_functions_that_make_nothing(tmp_path, source, says):
     path = tmp_path / f"maker_{abs(hash(source))}.py"

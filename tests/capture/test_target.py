@@ -157,7 +157,7 @@ def test_a_subject_for_the_probes(file):
         ("{file}:Plain", ["d_in=3", "d_uot=2"], "did you mean 'd_out'"),
         ("{file}:Plain", ["d_in"], "--arg 'd_in' is not of the form key=value"),
         ("{file}:Plain", ["d_in=3", "d_in=4"], "--arg: d_in is given twice"),
-        ("{file}:number", [], "is a int, neither an nn.Module nor"),
+        ("{file}:number", [], "is an int, neither an nn.Module nor"),
         ("{file}:NotAModule", [], "is the class NotAModule, neither"),
         ("{file}:ready", ["d=3"], "exists already and takes no --arg"),
     ],

@@ -26,6 +26,32 @@ class MLP(nn.Module):
         hidden = self.up(x)
         return self.down(hidden) * scale
 
+class Bare(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up = nn.Linear(8, width)
+    def forward(self, x):
+        return self.up(x)
+
+class Ids(nn.Module):
+    def __init__(self, count=10):
+        super().__init__()
+        self.table = nn.Embedding(count, 4)
+    def forward(self, x):
+        return self.table(x)
+
+class Masked(MLP):
+    def forward(self, x, mask):
+        return super().forward(x.masked_fill(mask, 0.0))
+
+class Halved(MLP):
+    def forward(self, x):
+        half = x.half()
+        return self.up(half)
+
+def seven():
+    return 7
+
 class Loud(MLP):
     def forward(self, x):
         print("from python")
@@ -135,7 +161,14 @@ def test_debug_shows_the_original_traceback(run):
         ("MLP", (), "do not match MLP.forward: missing a required argument: 'x'"),
         ("MPL", X, "has no 'MPL': did you mean 'MLP'?"),
         ("MLP", (*X, "--arg", "depth=3"), "--arg depth: "),
-        ("MLP", (*X, "--arg", "d_ff=0.5"), "making traced_models.py:MLP raised TypeError"),
+        ("MLP", (*X, "--arg", "d_ff=0.5"), "--arg d_ff=0.5: expected an int, not a float"),
+        ("MLP", (*X, "--arg", "d_ff=wide"), "--arg d_ff=wide: expected an int, not text; making"),
+        ("Bare", (*X, "--arg", "width=wide"), "--arg width is the text 'wide'; making"),
+        ("MLP", (*X, "--arg", "d_ff=-1"), "making traced_models.py:MLP raised RuntimeError"),
+        ("seven", X, "traced_models.py:seven made an int, not an nn.Module"),
+        ("MLP", ("--input", "x:int64[2,8]"), 'model takes float32: write --input "x:float32[2,8]"'),
+        ("Ids", ("--input", "x:float32[B=2,n=3]"), "model takes int64: write --input"),
+        ("Masked", (*X, "--input", "mask:int64[B,n,1]"), "input mask is int64, and the model"),
         ("MLP", (*X, "--alias", "d_ff"), "--alias 'd_ff' is not of the form name=other"),
         ("MLP", (*X, "--inputs", "x.pt"), "not both"),
         ("MLP", ("--inputs", "x.pt"), "there is no such file"),
@@ -148,6 +181,37 @@ def test_bad_input_is_one_line_and_exit_2(run, name, words, says):
     assert out == ""
     assert says in err
     assert len(err.splitlines()) == (3 if "float23" in says else 1)
+
+
+def test_a_dtype_that_the_model_itself_gets_wrong_is_its_failure(run):
+    code, out, _ = run("Halved", *X)
+    assert code == 1
+    assert "half" in out
+
+
+def test_a_notebook_is_told_to_be_a_script(run, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["trace", "notes.ipynb:Net", *X])
+    assert ended.value.code == 2
+    assert "notes.ipynb:Net is a notebook" in capsys.readouterr().err
+
+
+def test_an_axis_named_like_an_argument_is_told_once(run):
+    _, out, _ = run("MLP", *X)
+    assert out.splitlines()[0].split().count("d_model=8") == 1
+
+
+def test_an_axis_named_like_an_argument_of_another_size_is_told_apart(run):
+    _, out, _ = run("MLP", "--input", "x:float32[d_ff=2,n=3,8]", "--format", "json")
+    dims = {row["name"]: row["dims"] for row in json.loads(out)["rows"]}
+    assert dims["hidden"] == "d_ff n init_d_ff"
+    _, out, _ = run("MLP", "--input", "x:float32[d_ff=2,n=3,8]")
+    assert "init_d_ff=16" in out.splitlines()[0]
+
+
+def test_an_alias_of_nothing_is_told(run):
+    _, out, _ = run("MLP", *X, "--alias", "d_fff=width")
+    assert "there is no `d_fff` to be called `width`; did you mean `d_ff`?" in out
 
 
 def test_the_caret_stands_under_the_place(run):
