@@ -1,9 +1,16 @@
-"""The pytest plugin, in processes of its own."""
+"""The pytest plugin: in this process, and where that matters in processes of its own."""
 
-import subprocess
 import sys
+from dataclasses import asdict
+from types import SimpleNamespace
 
 import pytest
+import torch  # noqa: F401 - to stay after the runs in this process, which forget what they import
+
+from shapetrace.check.findings import Finding
+from shapetrace.pytest_plugin import Watcher
+
+pytest_plugins = ["pytester"]
 
 NET = """
 from jaxtyping import Float
@@ -59,22 +66,44 @@ def test_light():
 """
 
 
-@pytest.fixture
-def project(tmp_path):
-    """A project with a package and tests; runs pytest in it."""
-    (tmp_path / "package").mkdir()
-    (tmp_path / "package" / "__init__.py").touch()
-    (tmp_path / "package" / "net.py").write_text(NET)
-    options = '[tool.pytest.ini_options]\npythonpath = ["."]\nfilterwarnings = ["error"]\n'
-    (tmp_path / "pyproject.toml").write_text(options)
+OPTIONS = '[tool.pytest.ini_options]\npythonpath = ["."]\nfilterwarnings = ["error"]\n'
+QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
 
-    def run(tests, *arguments, settings="", net=NET):
-        (tmp_path / "package" / "net.py").write_text(net)
-        (tmp_path / "pyproject.toml").write_text(options + settings)
-        (tmp_path / "test_it.py").write_text(tests)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
+
+@pytest.fixture
+def written(pytester):
+    """Writes a project with a package and tests."""
+
+    def write(tests, settings="", net=NET):
+        pytester.mkpydir("package").joinpath("net.py").write_text(net)
+        pytester.makepyprojecttoml(OPTIONS + settings)
+        pytester.path.joinpath("test_it.py").write_text(tests)
+
+    return write
+
+
+@pytest.fixture
+def project(pytester, written):
+    """Runs pytest in a project; in this process, for importing torch takes seconds."""
+
+    def run(tests, *arguments, **parts):
+        written(tests, **parts)
+        before = sys.getprofile()
+        done = pytester.runpytest_inprocess(*QUIET, "-p", "no:xdist", *arguments)
+        assert sys.getprofile() is before
+        return done.ret, done.stdout.str() + done.stderr.str()
+
+    return run
+
+
+@pytest.fixture
+def process(pytester, written):
+    """Runs pytest in a project, in a process of its own."""
+
+    def run(tests, *arguments, **parts):
+        written(tests, **parts)
+        done = pytester.runpytest_subprocess(*QUIET, *arguments)
+        return done.ret, done.stdout.str() + done.stderr.str()
 
     return run
 
@@ -96,8 +125,8 @@ def test_findings_fail_a_session_that_went_well(project):
 
 
 @pytest.mark.parametrize("arguments", [(), ("--shapetrace",)])
-def test_torch_is_not_imported(project, arguments):
-    code, out = project(LIGHT, *arguments)
+def test_torch_is_not_imported(process, arguments):
+    code, out = process(LIGHT, *arguments)
     assert code == 0, out
     assert ("shapetrace" in out) is bool(arguments)
 
@@ -121,12 +150,43 @@ def test_a_comment_silences(project):
     assert "0 findings, 1 silenced; 3 annotations checked" in out
 
 
-def test_several_workers(project):
+def test_a_worker_sends_what_it_found(process):
     pytest.importorskip("xdist")
-    code, out = project(TESTS, "--shapetrace", "-n", "2")
+    code, out = process(TESTS, "--shapetrace", "-n", "1")
     assert "2 passed" in out
-    assert out.count("ST101") == 1
+    assert FINDING in out
+    assert "1 finding; 3 annotations checked" in out
     assert code == 1
+
+
+def test_what_several_workers_found_is_told_once():
+    texts = (
+        "ST101",
+        "size",
+        "size",
+        "net.py",
+        8,
+        "f",
+        "mean",
+        "",
+        ("wrong",),
+        "f32",
+        "n",
+        "mend it",
+    )
+    sent = {"findings": [[asdict(Finding(*texts)), "test"]], "annotations": 3, "silenced": 1}
+    watcher = Watcher(SimpleNamespace(), None)
+    for output in ({"shapetrace": {**sent, "notes": ["odd"]}}, {}) * 2:
+        watcher.pytest_testnodedown(SimpleNamespace(workeroutput=output))
+    lines = []
+    watcher.pytest_terminal_summary(SimpleNamespace(section=lambda *_, **__: 0, line=lines.append))
+    assert "\n".join(lines).count("wrong") == 1
+    assert lines[1:] == [
+        "  in test",
+        "",
+        "note: odd",
+        "1 finding, 1 silenced; 3 annotations checked",
+    ]
 
 
 def test_the_fixture_asserts_on_a_trace(project):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -165,52 +166,16 @@ def _replaced(
 
 def _taken(module: cst.Module) -> set[str]:
     """Names that the module's code binds anywhere, other than by importing these very things."""
-    names = _Names()
-    module.visit(names)
-    return names.found
+    return {name for node in ast.walk(ast.parse(module.bytes)) for name in _bound_by(node)}
 
 
-class _Names(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        self.found.add(node.name.value)
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self.found.add(node.name.value)
-
-    def visit_Param(self, node: cst.Param) -> None:
-        self.found.add(node.name.value)
-
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        self.found.update(_targets(node.target))
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        self.found.update(_targets(node.target))
-
-    def visit_For(self, node: cst.For) -> None:
-        self.found.update(_targets(node.target))
-
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
-        origin = node.module.value if isinstance(node.module, cst.Name) else ""
-        if origin not in ("jaxtyping", "torch", "typing") and not isinstance(
-            node.names, cst.ImportStar
-        ):
-            self.found.update(_bound(alias) for alias in node.names)
-
-    def visit_Import(self, node: cst.Import) -> None:
-        self.found.update(_bound(alias) for alias in node.names)
-
-
-def _bound(alias: cst.ImportAlias) -> str:
-    return alias.evaluated_alias or alias.evaluated_name.split(".")[0]
-
-
-def _targets(target: cst.BaseExpression) -> Iterator[str]:
-    match target:
-        case cst.Name(value=value):
-            yield value
-        case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            for element in elements:
-                yield from _targets(element.value)
+def _bound_by(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            yield name
+        case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+            yield name
+        case ast.ImportFrom(module="jaxtyping" | "torch" | "typing", level=0):
+            return
+        case ast.ImportFrom(names=names) | ast.Import(names=names):
+            yield from (one.asname or one.name.split(".")[0] for one in names)

@@ -53,6 +53,19 @@ class FilePlan:
     file: str
     functions: tuple[FunctionPlan, ...] = ()
 
+    @property
+    def annotations(self) -> list[Annotation]:
+        """All that it holds."""
+        return [
+            annotation
+            for function in self.functions
+            for annotation in (
+                *(parameter for _, parameter in function.parameters),
+                *((function.returns,) if function.returns is not None else ()),
+                *(local.annotation for local in function.locals),
+            )
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:

@@ -46,7 +46,7 @@ def rewrite(
         return dataclasses.replace(done, old=source, new=done.new.replace(b"\n", b"\r"))
     module = parse(source, plan.file)
     draft = _Draft({function.line: function for function in plan.functions}, replace=replace)
-    imports = plan_imports(module, needs_of(_annotations(plan)))
+    imports = plan_imports(module, needs_of(plan.annotations))
     new = _apply(module, draft, imports.spelling, line_length)
     if not draft.written:
         return Rewritten(plan.file, source, source, (), tuple(_placed(plan.file, draft.left_out)))
@@ -81,18 +81,6 @@ def parse(source: bytes, file: str) -> cst.Module:
     return module
 
 
-def _annotations(plan: FilePlan) -> list[Annotation]:
-    return [
-        annotation
-        for function in plan.functions
-        for annotation in (
-            *(parameter for _, parameter in function.parameters),
-            *((function.returns,) if function.returns is not None else ()),
-            *(local.annotation for local in function.locals),
-        )
-    ]
-
-
 def _placed(file: str, left_out: Sequence[LeftOut]) -> list[LeftOut]:
     return [LeftOut(file, one.line, one.function, one.name, one.reason) for one in left_out]
 
@@ -118,7 +106,7 @@ class _Draft:
 
 
 def _apply(module: cst.Module, draft: _Draft, spelling: Spelling, line_length: int) -> cst.Module:
-    wrapper = MetadataWrapper(module)
+    wrapper = MetadataWrapper(module, unsafe_skip_copy=True)  # just parsed: no node stands twice
     return wrapper.visit(_Annotator(draft, spelling, line_length))
 
 
@@ -133,9 +121,13 @@ class _Annotator(cst.CSTTransformer):
         self._functions: list[FunctionPlan | None] = []
         self._binders: list[Binders] = []
 
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self._functions.append(self._draft.functions.get(self._line(node.name)))
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        plan = self._draft.functions.get(self._line(node.name))
+        self._functions.append(plan)
         self._binders.append(Binders.of(node))
+        end = self.get_metadata(PositionProvider, node).end.line
+        inside = any(self._line(node.name) < line <= end for line in self._draft.functions)
+        return inside or (plan is not None and bool(plan.locals))
 
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from shapetrace.api.tally import Checked, Tally, installed_package
 from shapetrace.api.tracing import Request, read_aliases, read_inputs
 from shapetrace.check import check
-from shapetrace.check.enforcement import Signature, unenforced
+from shapetrace.check.enforcement import unenforced
 from shapetrace.check.findings import by_accident, from_mismatches, from_unenforced
 from shapetrace.check.rules import chosen
 from shapetrace.errors import ShapetraceError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from shapetrace.capture.discover import Wanted
     from shapetrace.capture.inputs import CallInputs
+    from shapetrace.capture.record import Recording
     from shapetrace.capture.subject import Subject
     from shapetrace.capture.target import Target
     from shapetrace.dims import Dim
@@ -49,6 +50,7 @@ def check_target(
         )
     from shapetrace.api.running import check_device  # noqa: PLC0415 - needs torch
     from shapetrace.capture.inputs import check_signature  # noqa: PLC0415
+    from shapetrace.capture.living import searched_once  # noqa: PLC0415
     from shapetrace.capture.target import resolve  # noqa: PLC0415
 
     check_device(request.device)
@@ -59,7 +61,8 @@ def check_target(
     model = target.build(device=request.device, seed=request.seed).train(request.train)
     check_signature(model, inputs)
     run = _Checking(request, target, model, inputs, progress)
-    error = run.all()
+    with searched_once():
+        error = run.all()
     found = run.tally.result(target.name, codes or chosen(), _owner_of(request.target))
     return replace(found, error=error)
 
@@ -107,9 +110,10 @@ class _Checking:
     def _as_asked(self, probing: Probing, wanted: Wanted | None) -> BaseException | None:
         sizes = self._sizes()
         self.progress("running one pass")
-        trace, signatures, error = self._recorded(self.inputs, wanted, sizes)
+        recording, error = self._recorded(self.inputs, wanted, sizes)
+        trace = recording.trace
         found = check(trace, probed=_probed_dims(trace, probing, self.aliases), owned=self.owned)
-        lax = from_unenforced(unenforced(signatures))
+        lax = from_unenforced(unenforced(recording.signatures()))
         findings = [*from_mismatches(trace, found), *lax]
         self.tally.add(trace, tuple(sizes.items()), findings)
         return error
@@ -132,12 +136,13 @@ class _Checking:
             inputs = from_specs(
                 specs.resized(change), device=self.request.device, seed=self.request.seed
             )
-            trace, _, error = self._recorded(inputs, wanted, {**self._sizes(), **change})
+            recording, error = self._recorded(inputs, wanted, {**self._sizes(), **change})
             if error is not None:
                 why = str(error).strip().partition("\n")[0]
                 self.tally.notes.append(f"not run with {told}: {type(error).__name__}: {why}")
                 continue
             sizes = tuple(change.items())
+            trace = recording.trace
             found = from_mismatches(trace, check(trace, owned=self.owned), sizes)
             self.tally.add(trace, sizes, found)
 
@@ -155,7 +160,7 @@ class _Checking:
 
     def _recorded(
         self, inputs: CallInputs, wanted: Wanted | None, sizes: Mapping[str, int]
-    ) -> tuple[Trace, tuple[Signature, ...], BaseException | None]:
+    ) -> tuple[Recording, BaseException | None]:
         import torch  # noqa: PLC0415
 
         from shapetrace.capture.record import record  # noqa: PLC0415
@@ -174,7 +179,7 @@ class _Checking:
                 self.model(*inputs.args, **inputs.kwargs)
         except (Exception, SystemExit) as raised:  # noqa: BLE001 - it is reported
             error = raised
-        return recording.trace, recording.signatures(), error
+        return recording, error
 
 
 def _other_sizes(sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:

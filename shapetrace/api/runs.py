@@ -77,11 +77,23 @@ def run_all(
     Raises:
         ShapetraceError: If the model does not run on its inputs.
     """
+    from shapetrace.capture.living import searched_once  # noqa: PLC0415 - needs torch
+
+    progress(f"running {running.name}")
+    with searched_once():
+        return _all(running, origin, aliases, progress)
+
+
+def _all(
+    running: Running,
+    origin: str,
+    aliases: Mapping[str, str],
+    progress: Callable[[str], None],
+) -> Runs:
     from shapetrace.api.naming import probed  # noqa: PLC0415 - these need torch
     from shapetrace.capture.watching import entered_by, watched  # noqa: PLC0415
 
     model, calls, name = running.model, running.calls, running.name
-    progress(f"running {name}")
     wanted = entered_by(model, calls[0])
     own = _own_files(wanted, origin)
     base, structures = watched(model, calls[0], wanted, own, name=name, config=running.config)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import FunctionType
@@ -10,6 +9,7 @@ from typing import Any
 
 from jaxtyping import AbstractArray
 
+from shapetrace.capture.living import living_functions
 from shapetrace.capture.namespaces import owner_of
 from shapetrace.capture.sites import REGISTRY
 from shapetrace.check.enforcement import Enforcement, Signature
@@ -69,11 +69,10 @@ def _speaks_of_shape(annotation: Any) -> bool:
 def _wrappers() -> dict[int, FunctionType]:
     """Wrappers by the identity of what they wrap."""
     found = {}
-    for thing in gc.get_objects():
-        if type(thing) is FunctionType:
-            wrapped = thing.__dict__.get("__wrapped__")
-            if wrapped is not None:
-                found[id(wrapped)] = thing
+    for function in living_functions():
+        wrapped = function.__dict__.get("__wrapped__")
+        if wrapped is not None:
+            found[id(wrapped)] = function
     return found
 
 

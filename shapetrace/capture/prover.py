@@ -34,6 +34,7 @@ from jaxtyping import jaxtyped
 from shapetrace.capture.checked_source import CHECK_LOCAL, CHECKED, checked_tree
 from shapetrace.capture.elements import elements
 from shapetrace.capture.job import Failed, Fingerprint, Job, Verdict
+from shapetrace.capture.target import resolve
 
 _EVERY_ITEM = BeartypeConf(strategy=BeartypeStrategy.On)
 _MISSING = object()
@@ -207,8 +208,6 @@ def _model(job: Job) -> torch.nn.Module:
     if job.target is None:
         model: torch.nn.Module = pickle.loads(job.model)  # noqa: S301 - our own process wrote it
         return model
-    from shapetrace.capture.target import resolve  # noqa: PLC0415 - after the files are replaced
-
     return resolve(*job.target).build(seed=job.seed)
 
 

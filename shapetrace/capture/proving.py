@@ -106,13 +106,17 @@ def _pickled(value: object, what: str) -> bytes:
 def _modules(sources: Mapping[str, bytes]) -> dict[str, str]:
     """The modules of the annotated files, and loaded ones that no search would find."""
     found = {}
+    endings = {Path(source).name for source in sources}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if name == "__main__" or not isinstance(file, str):
             continue
-        path = str(Path(file).resolve())
-        if path in sources or file in sources:
-            found[name] = file if file in sources else path
+        if file in sources:
+            found[name] = file
+        elif (Path(file).name in endings or Path(file).is_symlink()) and (
+            path := str(Path(file).resolve())
+        ) in sources:
+            found[name] = path
         elif "." not in name and file.endswith(".py") and PathFinder.find_spec(name) is None:
             found[name] = file
     return found

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType
 
 from shapetrace.capture.discover import Wanted
 from shapetrace.capture.instrument import CodeKey, Instrumented, functions_in, instrument
+from shapetrace.capture.living import functions_of
 from shapetrace.capture.taps import TAPS
 from shapetrace.errors import ShapetraceError
 
@@ -95,7 +96,7 @@ def swap(wanted: Wanted) -> Swap:
 
 def _put_in(wanted: Wanted, result: Swap) -> None:
     sources = {file: _noted(file, lines, result.notes) for file, lines in wanted.items()}
-    for function in _live_functions(sources) if sources else ():
+    for function in functions_of(sources) if sources else ():
         code = function.__code__
         source = sources[code.co_filename]
         new = _replacement(code, source, result) if source is not None else None
@@ -111,14 +112,6 @@ def _noted(file: str, lines: frozenset[int] | None, notes: list[str]) -> Instrum
     else:
         notes.extend(f"{file}: {name} is not seen inside" for name in source.skipped)
     return source
-
-
-def _live_functions(files: Collection[str]) -> list[FunctionType]:
-    return [
-        thing
-        for thing in gc.get_objects()
-        if type(thing) is FunctionType and thing.__code__.co_filename in files
-    ]
 
 
 def _replacement(code: CodeType, source: Instrumented, result: Swap) -> CodeType | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from shapetrace.check.explain import CONFIGURATION, finding, since
@@ -184,6 +185,7 @@ class Probed:
         return re.sub(r"[A-Za-z_]\w*", lambda word: words.get(word[0], word[0]), text)
 
 
+@lru_cache(maxsize=4096)
 def same(left: str, right: str) -> bool:
     """Whether two expressions are equal at points that no accident makes equal."""
     names = tuple(dict.fromkeys([*names_in(left), *names_in(right)]))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import libcst as cst
@@ -57,18 +59,17 @@ def annotations(package: Path) -> dict[Place, str]:
     """Every jaxtyping annotation of a package's functions, in one spelling."""
     found: dict[Place, str] = {}
     for file in sorted(package.rglob("*.py")):
-        reader = _Reader(file.relative_to(package).as_posix(), found)
-        cst.parse_module(file.read_text(encoding="utf-8")).visit(reader)
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for function, name, annotation in _read(tree.body, ()):
+            text = "" if annotation is None else ast.unparse(annotation)
+            if "Tensor, " in text:
+                place = (file.relative_to(package).as_posix(), function, name)
+                found.setdefault(place, text.replace("torch.Tensor", "Tensor"))
     return found
 
 
 def _shaped(annotation: cst.Annotation | None) -> bool:
-    return annotation is not None and "Tensor, " in _code(annotation.annotation)
-
-
-def _code(node: cst.CSTNode) -> str:
-    text = " ".join(cst.Module([]).code_for_node(node).split()).replace("torch.Tensor", "Tensor")
-    return text.replace("[ ", "[").replace(", ]", "]").replace(" ]", "]")
+    return annotation is not None and "Tensor, " in cst.Module([]).code_for_node(annotation.annotation)
 
 
 class _Stripper(cst.CSTTransformer):
@@ -86,31 +87,23 @@ class _Stripper(cst.CSTTransformer):
         return cst.Assign([cst.AssignTarget(updated_node.target)], updated_node.value)
 
 
-class _Reader(cst.CSTVisitor):
-    def __init__(self, file: str, found: dict[Place, str]) -> None:
-        self._file, self._found, self._scope = file, found, []
-
-    def visit_ClassDef(self, node):
-        self._scope.append(node.name.value)
-
-    def leave_ClassDef(self, original_node):
-        self._scope.pop()
-
-    def visit_FunctionDef(self, node):
-        self._scope.append(node.name.value)
-        self._add("return", node.returns)
-
-    def leave_FunctionDef(self, original_node):
-        self._scope.pop()
-
-    def visit_Param(self, node):
-        self._add(node.name.value, node.annotation)
-
-    def visit_AnnAssign(self, node):
-        if isinstance(node.target, cst.Name):
-            self._add(node.target.value, node.annotation)
-
-    def _add(self, name, annotation):
-        if _shaped(annotation):
-            place = (self._file, ".".join(self._scope), name)
-            self._found.setdefault(place, _code(annotation.annotation))
+def _read(
+    body: list[ast.stmt], scope: tuple[str, ...]
+) -> Iterator[tuple[str, str, ast.expr | None]]:
+    """Every annotation of the functions in a body: function, name, annotation."""
+    for node in body:
+        match node:
+            case ast.FunctionDef():
+                inside = (*scope, node.name)
+                for one in ast.walk(node.args):
+                    if isinstance(one, ast.arg):
+                        yield ".".join(inside), one.arg, one.annotation
+                yield ".".join(inside), "return", node.returns
+                yield from _read(node.body, inside)
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield ".".join(scope), name, node.annotation
+            case ast.ClassDef(name=name):
+                yield from _read(node.body, (*scope, name))
+            case _:
+                for block in ("body", "orelse", "finalbody"):
+                    yield from _read(getattr(node, block, []), scope)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import sys
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import shapetrace.model
 from shapetrace.annotate import Wishes, write_in_place
 from shapetrace.api.annotating import annotate
 from shapetrace.api.tracing import Request
+from tests.annotate.enforced import forgetting
 from tests.annotate.stripped import annotations, strip
 
 RUNS = {
@@ -31,20 +32,27 @@ def expected(target, place, ours):
     return allowed | {one.removesuffix(" | None") for one in allowed}
 
 
+@pytest.fixture(scope="module")
+def stripped(tmp_path_factory):
+    """A folder with our model, without its annotations."""
+    return strip(tmp_path_factory.mktemp("stripped")).parent
+
+
+@pytest.fixture(scope="module")
+def ours():
+    """Our annotations, by place."""
+    return annotations(Path(shapetrace.model.__file__).parent)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("target", RUNS)
-def test_stripped_and_annotated_again(target, tmp_path):
-    make = strip(tmp_path)
-    known = set(sys.modules)
-    try:
-        result = annotate(Request(f"{make}:{target}", RUNS[target]), Wishes("all"))
-        write_in_place(result.files)
-    finally:
-        for name in set(sys.modules) - known:
-            if name.startswith(("own_model", "make_own", "shapetrace_target_")):
-                del sys.modules[name]
-    ours = annotations(Path(shapetrace.model.__file__).parent)
-    theirs = annotations(tmp_path / "own_model")
+def test_stripped_and_annotated_again(target, tmp_path, stripped, ours):
+    package, make = shutil.copytree(stripped, tmp_path / "copy") / "own_model", "make_own.py"
+    with forgetting(package.parent):
+        wanted = Request(f"{package.parent / make}:{target}", RUNS[target])
+        result = annotate(wanted, Wishes("all"))
+    write_in_place(result.files)
+    theirs = annotations(package)
     both = ours.keys() & theirs.keys()
     equal = sum(theirs[place] == ours[place] for place in both)
     print(f"{target}: {len(both)} annotations, {equal} to the letter as we wrote them")

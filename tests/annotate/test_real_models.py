@@ -7,14 +7,12 @@ outputs are equal to the bit. The table is printed.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import shutil
 import sys
 import warnings
 from pathlib import Path
 
-import jaxtyping
 import pytest
 import torch
 from torch.utils import _pytree
@@ -25,6 +23,7 @@ from shapetrace.api.tracing import Request
 from shapetrace.capture.inputs import from_specs
 from shapetrace.capture.prover_process import stand_by
 from shapetrace.dims.specs import parse_specs
+from tests.annotate.enforced import forgetting, imported
 from tests.annotate.real.cases import CASES, copied, findable
 
 ENFORCED = "enforced_shapes.shapes"
@@ -65,13 +64,10 @@ def test_right_enforced_and_equal_to_the_bit(case, tmp_path, shares):
     plain.mkdir()
     copied(case, plain)
     shutil.copytree(plain, typed)
-    known = set(sys.modules)
     file = typed / f"make_{case.name}.py"
-    try:
+    with forgetting(typed):
         result = annotate(Request(f"{file}:make", case.inputs), Wishes(replace=True))
-        write_in_place(result.files)
-    finally:
-        forget(case, known)
+    write_in_place(result.files)
     shares[case.name] = (result.tensors - missing(result), result.tensors)
     assert result.equal == len(result.runs)
     assert {**dict(result.runs[0]), **case.sizes} not in [dict(sizes) for sizes in result.runs]
@@ -98,28 +94,12 @@ def missing(result) -> int:
 
 def outputs(case, folder, hook):
     """Every tensor that a folder's model returns at the sizes that no annotation has seen."""
-    names = [file.stem for file in folder.glob("*.py")]
-    known = set(sys.modules)
-    sys.path.insert(0, str(folder))
-    try:
-        if hook:
-            with jaxtyping.install_import_hook(names, ENFORCED):
-                made = importlib.import_module(f"make_{case.name}")
-        else:
-            made = importlib.import_module(f"make_{case.name}")
+    names = [file.stem for file in folder.glob("*.py")] if hook else []
+    with imported(folder, f"make_{case.name}", names, ENFORCED) as made:
         torch.manual_seed(0)
         model = made.make().eval()
         inputs = from_specs(parse_specs(case.inputs).resized(case.sizes))
         with torch.no_grad():
             result = model(*inputs.args, **inputs.kwargs)
-    finally:
-        sys.path.remove(str(folder))
-        forget(case, known)
     leaves = _pytree.tree_leaves(result)
     return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-
-
-def forget(case, known) -> None:
-    for name in set(sys.modules) - known:
-        if name.startswith((f"{case.name}_", f"make_{case.name}", "shapetrace_target_")):
-            del sys.modules[name]

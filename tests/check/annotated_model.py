@@ -49,7 +49,7 @@ class Net(nn.Module):
     ):
         super().__init__()
         self.embed = nn.Embedding(vocab_size, d_model)
-        self.blocks = nn.ModuleList(Block(d_model, h, d_k, d_ff) for _ in range(2))
+        self.blocks = nn.ModuleList(Block(d_model, h, d_k, d_ff) for _ in range(1))
 
     def forward(self, ids: Int[Tensor, "B n"]) -> Float[Tensor, "B n vocab_size"]:
         n = ids.shape[1]

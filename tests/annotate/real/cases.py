@@ -132,10 +132,9 @@ CASES = (
         "convnext",
         "ConvNextModel",
         "hidden_sizes=[6, 8, 10, 12], depths=[1, 1, 2, 1]",
-        ("pixel_values:float32[B=2,3,H=64,W=96]",),
+        ("pixel_values:float32[B=2,3,H=64,96]",),
         B=3,
         H=96,
-        W=160,
     ),
     Case(
         "simple_vit",
