@@ -50,7 +50,12 @@ class _Prober:
         self.subject = subject
         self.report = report
         self.runs = ProbeRuns(subject)
-        self.result = Probing(None, inputs=dict(subject.guessed), given=dict(subject.given))
+        self.result = Probing(
+            None,
+            inputs=dict(subject.guessed),
+            given=dict(subject.given),
+            unnamed=dict(subject.loose),
+        )
         self.sizes = self.runs.sizes
         self._groups: dict[str, Group] = {}
 

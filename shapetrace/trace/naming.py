@@ -123,7 +123,7 @@ class _Namer:
             dim, moved = self._expressed(size, runs)
         if dim.evidence == "literal":
             held = None if moved else self._held(size, owners, runs)
-            return self._aliased(held) if held is not None else dim
+            return self._aliased(held) if held is not None else self._hinted(dim, size)
         dim = self._with_company(dim)
         if not dim.name.isidentifier():
             dim = self._called(dim, size, runs, owners)
@@ -167,6 +167,14 @@ class _Namer:
             best = anywhere.pop()
             return Dim(best, "probe", f"{dim.name}, kept as {best} elsewhere; {dim.detail}")
         return dim
+
+    def _hinted(self, dim: Dim, size: int) -> Dim:
+        """Says of a number that it may be an axis which the user wrote as a number."""
+        places = [place for place, given in self.probing.unnamed.items() if given == size]
+        if not places:
+            return dim
+        hint = f"{' and '.join(places)} of the inputs is {size} without a name, and stays"
+        return replace(dim, detail=f"{dim.detail}; {hint}")
 
     def _with_company(self, dim: Dim) -> Dim:
         """Says of a name that it never moved alone."""

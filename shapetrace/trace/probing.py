@@ -42,6 +42,7 @@ class Probing:
         apart: By name of axes that run only together, each of them moved alone, in runs that
             reach as far as the model lets them.
         given: Sizes that the user named and no input has: the model's own.
+        unnamed: By place (``x[0]``), the input axes that were given as a number alone.
         notes: What could not be probed, and why.
     """
 
@@ -53,6 +54,7 @@ class Probing:
     tied: dict[str, tuple[str, ...]] = field(default_factory=dict)
     apart: dict[str, dict[str, list[Observation]]] = field(default_factory=dict)
     given: dict[str, int] = field(default_factory=dict)
+    unnamed: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 

@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 from shapetrace.api.tracing import Request, trace_target
+from shapetrace.explain import explain_names
 
 MODELS = """
 import torch
@@ -103,3 +104,11 @@ def test_patches_are_counted_along_each_axis(names):
     assert found["patches"] == "B (H//patch_size)*(W//patch_size) dim"
     assert found["tokens"] == "B (H//patch_size)*(W//patch_size)+1 dim"
     assert found["places"] == "1 (image_size//patch_size)**2+1 dim"
+
+
+def test_an_axis_given_as_a_number_is_explained_as_fixed(names):
+    request = Request("tied_models.py:Placed", ("x:float32[2,n=12,6]",))
+    (hint,) = [
+        line for line in explain_names(trace_target(request).trace).splitlines() if line[0] == "2"
+    ]
+    assert "x[0] of the inputs is 2 without a name, and stays" in hint
