@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from shapetrace.api.mistyped import check_dtypes
+from shapetrace.api.stopping import stopped_after
 from shapetrace.api.traced import Traced
 from shapetrace.errors import ShapetraceError
 
@@ -69,11 +71,12 @@ def trace_target(
     Args:
         request: What is to be traced.
         progress: Is told what is going on.
-        interrupted: Is called when Ctrl-C ends the naming, and the real run is to follow.
+        interrupted: Is called when Ctrl-C ends the naming, and the real run is to follow; it
+            gets as long as the naming had.
 
     Returns:
         The trace. A model that raises, calls `sys.exit` or is interrupted leaves the trace
-        up to there, and its exception.
+        up to there, and its exception; Ctrl-C while naming leaves one with fewer names.
 
     Raises:
         ShapetraceError: For a target, inputs or names that cannot be, before anything runs;
@@ -90,16 +93,16 @@ def trace_target(
     progress(f"making {target.name}")
     model = target.build(device=request.device, seed=request.seed).train(request.train)
     check_signature(model, inputs)
-    try:
-        probing, wanted = _probed(target, inputs, progress)
-    except KeyboardInterrupt:
-        probing, wanted = None, None
+    naming = _probed(target, inputs, progress)
+    if naming.interrupt is not None:
         interrupted()
     progress("running one pass")
-    trace, error = _run(request, target, model, inputs, wanted)
+    with stopped_after(naming.patience):
+        trace, error = _run(request, target, model, inputs, naming.wanted)
     if isinstance(error, Exception):
         check_dtypes(trace, model, inputs, request.device)
-    return Outcome(Traced.of(_completed(trace, request, probing, aliases)), error)
+    named = Traced.of(_completed(trace, request, naming.probing, aliases))
+    return Outcome(named, error or naming.interrupt)
 
 
 def read_aliases(texts: Sequence[str]) -> dict[str, str]:
@@ -136,14 +139,35 @@ def read_inputs(request: Request) -> CallInputs:
     return from_file(request.inputs_file, device=request.device)
 
 
-def _probed(
-    target: Target, inputs: CallInputs, progress: Callable[[str], None]
-) -> tuple[Probing | None, Wanted | None]:
-    from shapetrace.api.naming import probed  # noqa: PLC0415
+class _Naming:
+    """What probes saw; where Ctrl-C ended them, as far as they got, and how long that took."""
 
-    subject = target.subject(inputs)
-    probing, wanted = probed(subject, lambda name: progress(f"naming: {name} at another size"))
-    return probing, wanted or None
+    def __init__(
+        self,
+        probing: Probing | None,
+        wanted: Wanted | None,
+        interrupt: KeyboardInterrupt | None = None,
+        patience: float | None = None,
+    ) -> None:
+        self.probing = probing
+        self.wanted = wanted
+        self.interrupt = interrupt
+        self.patience = patience
+
+
+def _probed(target: Target, inputs: CallInputs, progress: Callable[[str], None]) -> _Naming:
+    from shapetrace.api.naming import probed  # noqa: PLC0415
+    from shapetrace.capture.probes import ProbingInterrupt  # noqa: PLC0415
+
+    started = time.monotonic()
+    try:
+        subject = target.subject(inputs)
+        probing, wanted = probed(subject, lambda name: progress(f"naming: {name} at another size"))
+    except ProbingInterrupt as error:
+        return _Naming(error.probing, error.wanted or None, error, time.monotonic() - started)
+    except KeyboardInterrupt as error:
+        return _Naming(None, None, error, time.monotonic() - started)
+    return _Naming(probing, wanted or None)
 
 
 def _run(

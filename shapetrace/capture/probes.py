@@ -40,9 +40,30 @@ def probe(
     Returns:
         What was seen (`base` is None when no run succeeded), and the functions that the run
         enters, for the recording of the real one.
+
+    Raises:
+        ProbingInterrupt: When Ctrl-C is pressed; what was seen so far is in it.
     """
     prober = _Prober(subject, report)
-    return prober.probe(), prober.runs.wanted
+    try:
+        return prober.probe(), prober.runs.wanted
+    except KeyboardInterrupt as error:
+        prober.result.notes.append("naming was interrupted")
+        raise ProbingInterrupt(prober.result, prober.runs.wanted) from error
+
+
+class ProbingInterrupt(KeyboardInterrupt):
+    """Ctrl-C while probing.
+
+    Attributes:
+        probing: What was seen until then.
+        wanted: The functions that the run enters; empty when that was not known yet.
+    """
+
+    def __init__(self, probing: Probing, wanted: Wanted) -> None:
+        super().__init__()
+        self.probing = probing
+        self.wanted = wanted
 
 
 class _Prober:

@@ -110,7 +110,7 @@ def trace(
 
 def _go_on() -> None:
     CTRL_C.forget()
-    sys.stderr.write("naming was interrupted; running without names (Ctrl-C stops that too)\n")
+    sys.stderr.write("interrupted; showing how far one run gets in as much time\n")
 
 
 def _absolute(path: Path | None) -> Path | None:

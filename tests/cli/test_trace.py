@@ -76,6 +76,16 @@ class Endless(MLP):
         while True:
             time.sleep(0.05)
 
+class Slow(MLP):
+    runs = 0
+    def forward(self, x):
+        Slow.runs += 1
+        if Slow.runs == 5:
+            sys.stderr.write("waiting\\n")
+            sys.stderr.flush()
+            time.sleep(60)
+        return super().forward(x)
+
 class Vandal(MLP):
     def forward(self, x):
         os.chdir("/")
@@ -256,21 +266,36 @@ def test_a_model_that_breaks_its_surroundings(models, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process on Windows")
-def test_ctrl_c_leaves_the_partial_table(models):
+def test_one_ctrl_c_while_naming_leaves_the_partial_table(models):
     words = [sys.executable, "-m", "shapetrace", "trace", f"{models}:Endless", *X]
     process = subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
     )
-    seen = 0
-    while seen < 2:  # once while naming, once in the real run
+    line = ""
+    while line != "running\n":  # it is being named
         line = process.stderr.readline()
         assert line, "it ended early"
-        if line == "running\n":
-            time.sleep(0.2)
-            process.send_signal(signal.SIGINT)
-            seen += 1
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "hidden" in out
     assert "KeyboardInterrupt" in out
     assert "Traceback" not in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process on Windows")
+def test_ctrl_c_while_naming_leaves_the_names_found_so_far(models):
+    words = [sys.executable, "-m", "shapetrace", "trace", f"{models}:Slow", *X, "--format", "json"]
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    )
+    line = ""
+    while line != "waiting\n":  # at the fourth size that is tried
+        line = process.stderr.readline()
+        assert line, "it ended early"
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    dims = {row["name"]: row["dims"] for row in json.loads(out)["rows"]}
+    assert dims["hidden"].startswith("B n ")
