@@ -145,9 +145,24 @@ def annotate_instance(
             or there is nothing to annotate.
 
     Example:
-        >>> result = shapetrace.annotate(model, ids, dims={"B": 2, "n": 16})
-        >>> print(result.diff())
-        >>> result.write()
+        >>> import pathlib, sys, tempfile, torch, shapetrace
+        >>> folder = tempfile.mkdtemp()
+        >>> lines = (
+        ...     "import torch",
+        ...     "class Doubled(torch.nn.Module):",
+        ...     "    def forward(self, x):",
+        ...     "        return torch.cat([x, x], 1)",
+        ... )
+        >>> file = pathlib.Path(folder, "doubled_example.py")
+        >>> with file.open("w") as opened:
+        ...     print(*lines, sep=chr(10), file=opened)
+        >>> sys.path.insert(0, folder)
+        >>> from doubled_example import Doubled
+        >>> result = shapetrace.annotate(Doubled(), torch.ones(2, 5), dims={"B": 2, "n": 5})
+        >>> '-> Float[torch.Tensor, "B 2*n"]' in result.diff()
+        True
+        >>> result.write() == [file]
+        True
     """
     from shapetrace.capture.inputs import CallInputs  # noqa: PLC0415 - these need torch
     from shapetrace.capture.instances import as_module, evaluating  # noqa: PLC0415

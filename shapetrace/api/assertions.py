@@ -23,9 +23,16 @@ class Shapes:
     """Traces a model and asserts on what it computes; names keep their sizes in between.
 
     Example:
-        >>> def test_scores(shapetrace):
+        In a test the fixture ``shapetrace`` is one of these.
+
+        >>> import torch
+        >>> from shapetrace.model import ModelConfig, build
+        >>> model = build(ModelConfig.from_preset("tiny-decoder"))
+        >>> ids = torch.zeros(2, 16, dtype=torch.int64)
+        >>> def test_queries(shapetrace):
         ...     shapetrace.trace(model, ids, dims={"B": 2, "n": 16})
-        ...     shapetrace.assert_shapes("blocks.0.attention.scores", "B h n n")
+        ...     shapetrace.assert_shapes("blocks.0.attention.q", "B h n d_k")
+        >>> test_queries(Shapes())
     """
 
     def __init__(self) -> None:

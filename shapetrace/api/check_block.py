@@ -131,7 +131,12 @@ def checking(
         AnnotationsError: At the end of the block, when an annotation does not hold.
 
     Example:
-        >>> with shapetrace.checking(model):
-        ...     model(ids)
+        >>> import torch, shapetrace
+        >>> from shapetrace.model import ModelConfig, build
+        >>> model = build(ModelConfig.from_preset("tiny-decoder"))
+        >>> with shapetrace.checking(model) as checked:
+        ...     logits = model(torch.zeros(2, 16, dtype=torch.int64))
+        >>> checked.findings
+        ()
     """
     return Checking(model, select=select, ignore=ignore, raises=raises, **options)

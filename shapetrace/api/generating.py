@@ -89,7 +89,10 @@ def generate(
         ShapetraceError: For anything in this that cannot be; says what, and what to do.
 
     Example:
-        >>> shapetrace.generate("gpt2-directory", ["Once upon a time"]).samples[0].text
+        >>> from shapetrace.api import generate
+        >>> made = generate("tiny-decoder", ["dog bites"], max_new_tokens=3)
+        >>> len(made.samples[0].token_ids)
+        3
     """
     check_choice("device", device, ("cpu", "cuda"))
     check_choice("dtype", dtype, tuple(ITEM_BYTES))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from shapetrace.api.choosing import choose_config, directory_of, name_of
 from shapetrace.api.inputs import random_inputs, read_texts, text_inputs
 from shapetrace.api.memory import ITEM_BYTES
+from shapetrace.api.traced import Traced
 from shapetrace.errors import ShapetraceError, did_you_mean
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from shapetrace.api.inputs import Inputs
     from shapetrace.model import ModelConfig
-    from shapetrace.trace.records import Trace
 
 AS_BYTES = "the model's folder has no tokenizer.json: the text is read as bytes"
 """Said where trained weights get ids that they were not trained on."""
@@ -44,7 +44,7 @@ def forward(
     check: bool = True,
     backward: bool = False,
     progress: Callable[[str], None] = _silence,
-) -> Trace:
+) -> Traced:
     """Run one forward pass of a Transformer and return its trace.
 
     Args:
@@ -68,8 +68,10 @@ def forward(
         ShapetraceError: For anything in this that cannot be; says what, and what to do.
 
     Example:
-        >>> trace = shapetrace.forward("tiny-decoder", texts=["dog bites man"])
-        >>> [record.shape for record in trace.tensors]
+        >>> import shapetrace
+        >>> trace = shapetrace.forward("tiny-decoder", batch=2, seq=5)
+        >>> [row.dims for row in trace.rows() if row.name == "scores"][0]
+        'B h n n'
     """
     from shapetrace.api.running import Plan, run  # noqa: PLC0415
 
@@ -85,7 +87,7 @@ def forward(
     else:
         inputs = _from_texts(chosen, folder, given, target_texts, sized=sized)
     plan = Plan(name_of(config), chosen, folder, device, dtype, seed, check, backward)
-    return run(plan, inputs, progress)
+    return Traced.of(run(plan, inputs, progress))
 
 
 def _from_texts(

@@ -187,9 +187,11 @@ def record(model: nn.Module | None, **options: Any) -> Recording:
     """Watch whatever runs inside a ``with`` block; see `Recording` for the options.
 
     Example:
+        >>> model = nn.Linear(4, 3)
         >>> with record(model) as recording:
-        ...     model(token_ids)
-        >>> recording.trace.tensors
+        ...     y = model(torch.ones(2, 4))
+        >>> [tensor.shape for tensor in recording.trace.tensors]
+        [(2, 4), (2, 3)]
     """
     return Recording(model, **options)
 

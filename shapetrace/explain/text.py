@@ -27,8 +27,8 @@ def explain(trace: Trace) -> str:
         and where it was made, the sizes that clash, and what to do where that is plain;
         empty when the run did not fail.
 
-    Example:
-        >>> print(explain(trace))
+    Example::
+
         RuntimeError in blocks.3.mlp (MLP): mat1 and mat2 shapes cannot be multiplied ...
           model.py:42: return self.down(hidden)
             hidden: float32[B=2, n=16, d_ff=512], from `hidden` since blocks.3.mlp (model.py:41)
