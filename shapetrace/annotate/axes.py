@@ -39,7 +39,9 @@ class Slugs:
         return self.names[expression]
 
     def _new(self, expression: str) -> str:
-        slug = expression
+        slug = re.sub(
+            r"^(\d+)\*([A-Za-z]\w*)$", r"\2*\1", expression
+        )  # no name begins with a digit
         if not re.search(r"[(){}]", slug):
             for operator, word in _WORDS:
                 slug = slug.replace(operator, word)

@@ -12,6 +12,7 @@ from shapetrace.annotate.annotation import NONE, Annotation, Plain, Unknown, arr
 from shapetrace.annotate.axes import AxisNames, Slugs
 from shapetrace.annotate.calls import Call, Function, Seen, Steps, calls_of
 from shapetrace.annotate.containers import EVERY, Places, leads_to
+from shapetrace.annotate.kept import following
 from shapetrace.annotate.plan import FilePlan, FunctionPlan, LeftOut, LocalPlan
 from shapetrace.annotate.shapes import annotation_of
 from shapetrace.annotate.signatures import Parameter, Signature, signatures
@@ -92,10 +93,12 @@ def infer(
         functions = sorted(
             (function for function in found if function.file == file), key=lambda f: f.line
         )
+        known = {one: by_line[one.line] for one in functions if one.line in by_line}
+        calls = found if wishes.replace else following(known, found)
         drafts = [
-            _Draft(function, by_line[function.line], found[function], structures, wishes, slugs)
-            for function in functions
-            if function.line in by_line and wishes.include(function)
+            _Draft(function, signature, calls[function], structures, wishes, slugs)
+            for function, signature in known.items()
+            if wishes.include(function)
         ]
         planned = [draft.plan() for draft in drafts]
         plans.append(FilePlan(file, tuple(plan for plan in planned if plan.count)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -98,7 +98,7 @@ def _all(
     own = _own_files(wanted, origin)
     base, structures = watched(model, calls[0], wanted, own, name=name, config=running.config)
     probing, _ = probed(running.subject, lambda size: progress(f"naming: {size} at another size"))
-    base = named(base, probing, aliases)
+    base = named(_undeclared(base), probing, aliases)
     runs = Runs([base], [calls[0]], structures, [running.sizes[0]])
     for call, given in zip(calls[1:], running.sizes[1:], strict=True):
         try:
@@ -111,6 +111,12 @@ def _all(
         runs.sizes.append(given)
         runs.structures = _joined(runs.structures, more)
     return runs
+
+
+def _undeclared(trace: Trace) -> Trace:
+    """The trace without what annotations say: names come from what runs show."""
+    bare = tuple(replace(record, declared=None) for record in trace.tensors)
+    return replace(trace, tensors=bare)
 
 
 def _calls(inputs: CallInputs, fixed: frozenset[str]) -> tuple[list[Call], list[dict[str, int]]]:

@@ -69,7 +69,9 @@ def annotations(package: Path) -> dict[Place, str]:
 
 
 def _shaped(annotation: cst.Annotation | None) -> bool:
-    return annotation is not None and "Tensor, " in cst.Module([]).code_for_node(annotation.annotation)
+    return annotation is not None and "Tensor, " in cst.Module([]).code_for_node(
+        annotation.annotation
+    )
 
 
 class _Stripper(cst.CSTTransformer):

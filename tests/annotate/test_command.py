@@ -103,6 +103,40 @@ def test_written_proven_and_stable(gpt, capfdbinary, tmp_path):
     assert "0 functions annotated in 0 files" in err
 
 
+HALF = """import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+class Half(nn.Module):
+    def __init__(self, width: int = 6, wide: int = 9):
+        super().__init__()
+        self.up = nn.Linear(width, wide)
+
+    def grown(self, x: Float[Tensor, "batch t c"]):
+        return self.up(x), x.mean(1)
+
+    def forward(self, x):
+        return self.grown(x)[0].mT
+"""
+
+
+def test_what_is_written_follows_the_names_of_what_stays(capfdbinary, tmp_path):
+    file = tmp_path / "half.py"
+    file.write_text(HALF)
+    words = (f"{file}:Half", "--input", "x:float32[B=2,n=5,width=6]")
+    code, out, err = run(capfdbinary, *words)
+    assert code == 0
+    assert '+    ) -> tuple[Float[Tensor, "batch t wide"], Float[Tensor, "batch c"]]:\n' in out
+    assert (
+        '+    def forward(self, x: Float[Tensor, "batch t c"]) -> Float[Tensor, "batch wide t"]:'
+        in out
+    )
+    assert "left out" not in err  # what stays says the same as what would be written
+    code, out, _ = run(capfdbinary, *words, "--replace")
+    assert '+        x: Float[Tensor, "B n width"],\n' in out
+
+
 @pytest.mark.slow
 def test_linters_find_nothing_new(gpt, capfdbinary, tmp_path):
     folder = tmp_path / "copies"

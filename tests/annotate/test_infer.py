@@ -368,3 +368,59 @@ def test_what_is_inferred_holds(calls):
                         shape, _, dtype = call[name]
                         value = torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
                     assert is_bearable(value, hints[name]), (name, found)
+
+
+KEPT = """def f(
+    x: Float[Tensor, "b t c"], y: "Float[Tensor, '*rest s c']" = None, *, z=None
+):
+    return x, z
+"""
+
+
+def test_names_follow_annotations_that_stay():
+    other = {"B": 4, "n": 6}
+    calls = [
+        {
+            "x": tensor("B n d_model", **sizes),
+            "y": tensor("B h m d_model", **sizes),
+            "z": tensor("m n h", **sizes),
+            "return": tensor("B n+1 2*m d_model", **sizes),
+        }
+        for sizes in ({}, other)
+    ]
+    kinds = {key: [T] for key in ("x", "y", "z", "return")}
+    found, _ = inferred(KEPT, calls, kinds)
+    assert found["z"] == 'Float[Tensor, "s t h"] | None'
+    assert found["return"] == 'Float[Tensor, "b t+1 s_x_2 c"]'
+    replaced, _ = inferred(KEPT, calls, kinds, replace=True)
+    assert replaced["return"] == 'Float[Tensor, "B n+1 m_x_2 d_model"]'
+
+
+def test_a_function_of_several_quantities_follows_its_own_names():
+    """Where two calls name an axis differently, a kept name stands for both."""
+    source = 'def f(x: Float[Tensor, "rows d"]): return x'
+    calls = [
+        {"x": tensor("n d_model"), "return": tensor("n n d_model")},
+        {"x": tensor("m d_model"), "return": tensor("m m d_model")},
+    ]
+    found, _ = inferred(source, calls, {"x": [T], "return": [T]})
+    assert found["return"] == 'Float[Tensor, "rows rows d"]'
+
+
+def test_the_methods_of_a_class_follow_one_of_them():
+    source = """class A:
+    def f(self, x: Float[Tensor, "b t"]): return x
+    def g(self, x): return x
+"""
+    one = trace_of([{"x": tensor("B n")}], line=2, function="A.f")
+    other = trace_of([{"x": tensor("n B")}], line=3, function="A.g")
+    result = infer([one, other], {}, {FILE: source.encode()})
+    (function,) = (f for f in result.files[0].functions if f.qualname == "A.g")
+    assert as_text(function.parameters[0][1], Spelling()) == 'Float[Tensor, "t b"]'
+
+
+def test_a_kept_annotation_that_jaxtyping_refuses_is_no_guide():
+    source = 'def f(x: Float[Tensor, "b, t"], y: Float[Tensor, "#b t"]): return x'
+    calls = [{"x": tensor("B n"), "y": tensor("B n"), "return": tensor("B n")}]
+    found, _ = inferred(source, calls, {key: [T] for key in ("x", "y", "return")})
+    assert found["return"] == 'Float[Tensor, "B t"]'
