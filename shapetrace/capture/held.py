@@ -35,5 +35,5 @@ def _whole_numbers(values: Mapping[str, object]) -> dict[str, int]:
     return {
         name: value
         for name, value in values.items()
-        if type(value) is int and value > 1 and not name.startswith("_")
+        if type(value) is int and value > 0 and not name.startswith("_")
     }
