@@ -64,7 +64,7 @@ def test_annotated_enforced_and_equal_to_the_bit(tmp_path, capsys):
         'state: tuple[Float[torch.Tensor, "2 B hidden"], Float[torch.Tensor, "2 B hidden"]] | None',
         'words: Int[torch.Tensor, "B n"],',
         'image: Float[torch.Tensor, "B 3 H W"],',
-        ') -> tuple[Float[torch.Tensor, "B x_1 2"], Int[torch.Tensor, "B x_1 2"]]:',
+        ') -> tuple[Float[torch.Tensor, "B H_1 2"], Int[torch.Tensor, "B H_1 2"]]:',
         'def normalised(adjacency: Float[torch.Tensor, "N N"]) -> Float[torch.Tensor, "N N"]:',
     ):
         assert line in text
