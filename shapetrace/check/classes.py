@@ -26,6 +26,7 @@ class Classes:
         owned: By path of a module, the whole numbers that it holds itself.
         probed: What probes found a tensor's axes to be.
         bound: By path, class and name: by method, the bindings in the order of the run.
+        everywhere: By name of several words: the bindings of all methods.
     """
 
     pinned: frozenset[str]
@@ -33,6 +34,7 @@ class Classes:
     owned: Mapping[str, Mapping[str, int]]
     probed: Mapping[int, tuple[Dim, ...]]
     bound: dict[tuple[str, str, str], dict[str, list[Binding]]] = field(default_factory=dict)
+    everywhere: dict[str, list[Binding]] = field(default_factory=dict)
 
     def check(
         self, trace: Trace, index: int, before: Bindings, after: Bindings
@@ -43,11 +45,16 @@ class Classes:
         for name, binding in after.items():
             if name in before or not owner or not isinstance(binding.size, int):
                 continue
-            if name in self.pinned | self.varying or self._moves_with_input(trace, binding):
+            if name in self.pinned | self.varying:
+                continue
+            if "_" in name and binding.source >= 0:
+                self.everywhere.setdefault(name, []).append(binding)
+            if self._moves_with_input(trace, binding):
                 continue
             own = self.owned.get(path, {}).get(name)
             if own is not None and own != binding.size:
-                yield self._beside_attribute(trace, index, name, own)
+                if self.probed or not self.varying:  # else it may be a limit, and move with them
+                    yield self._beside_attribute(trace, index, name, own)
             elif own is None and len(name) > 1:
                 method = trace.sites[trace.tensors[index].site].function
                 self.bound.setdefault((path, owner, name), {}).setdefault(method, []).append(
@@ -64,12 +71,31 @@ class Classes:
                 if other.size != first.size and self._differ(trace, first, other):
                     yield self._between_methods(trace, name, first, other)
                     break
+        yield from self._beside_all(trace)
 
-    def _between_methods(self, trace: Trace, name: str, first: Binding, other: Binding) -> Mismatch:
+    def _beside_all(self, trace: Trace) -> Iterator[Mismatch]:
+        """Findings about a name of several words that modules hold, all with one size.
+
+        Only where probes tell that some axis of this name is that size for good: a
+        ``seq_len`` that modules hold as a limit is another thing than that of the input.
+        """
+        for name, bindings in self.everywhere.items():
+            held = {own[name] for own in self.owned.values() if name in own}
+            if not self.probed or len(held) != 1:
+                continue
+            right = [one for one in bindings if {one.size} == held]
+            first = next((one for one in right if not self._moves_with_input(trace, one)), None)
+            other = next((one for one in bindings if {one.size} != held), None)
+            if first is not None and other is not None:
+                yield self._between_methods(trace, name, first, other, "model")
+
+    def _between_methods(
+        self, trace: Trace, name: str, first: Binding, other: Binding, whole: str = "class"
+    ) -> Mismatch:
         index = other.source
         place = place_of(trace, trace.tensors[index])
         line = f"`{name}` is {other.size} in {place}, but {first.size} {since(trace, first, index)}"
-        fix = "one name means one size in a class: give this axis a name of its own"
+        fix = f"one name means one size in a {whole}: give this axis a name of its own"
         return finding(trace, index, "pinned", (line,), annotated=_written(trace, index), fix=fix)
 
     def _beside_attribute(self, trace: Trace, index: int, name: str, own: int) -> Mismatch:

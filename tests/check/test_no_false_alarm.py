@@ -86,6 +86,20 @@ class Net(nn.Module):
         y = y.sum()
         return y
 """,
+    "a limit that modules hold, with the name of an axis": """
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seq_len = 5
+    def forward(self, x: Float[Tensor, "B seq_len d"]) -> Float[Tensor, "B seq_len d"]:
+        return x + 1
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Part()
+    def forward(self, x: Float[Tensor, "B seq_len d"]):
+        return self.part(x).sum() + self.part(x[:, :3]).sum()
+""",
     "strings, postponed and quoted": """
 class Net(nn.Module):
     def forward(self, x: 'Float[Tensor, "B n d"]', flag: "Undefined | None" = None) -> "Float[Tensor, ' B']":

@@ -174,6 +174,33 @@ class Net(nn.Module):
     )
 
 
+HEADS = """
+class Attention(nn.Module):
+    def __init__(self, d_model, head_dim):
+        super().__init__()
+        self.head_dim = head_dim
+        self.q = nn.Linear(d_model, head_dim)
+    def forward(self, x: Float[Tensor, "B n d_model"]):
+        q: Float[Tensor, "B n head_dim"] = self.q(x)
+        return q
+class Net(nn.Module):
+    def __init__(self, d_model: int = 16, head_dim: int = 4):
+        super().__init__()
+        self.attention = Attention(d_model, d_model // 4)
+    def forward(self, x: Float[Tensor, "AXES d_model"]):
+        return self.attention(x)
+"""
+
+
+def test_a_name_of_modules_for_another_size(texts):
+    (text,) = texts(HEADS.replace("AXES", "B head_dim"), "x:float32[B=2,n=5,16]")
+    assert text.splitlines()[0] == (
+        "ST301 `head_dim` is 5 in Net (argument `x`), but 4 since attention (local `q`, FILE:13)"
+    )
+    assert text.endswith("one name means one size in a model: give this axis a name of its own")
+    assert texts(HEADS.replace("AXES", "B n"), "x:float32[B=2,n=5,16]") == []
+
+
 ATTENTION = """
 class Net(nn.Module):
     def __init__(self, d_model: int = 16, h: int = 4, d_k: int = 4):
