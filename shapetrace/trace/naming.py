@@ -43,15 +43,27 @@ def named(
         probes say of the same axis is kept in its detail when it differs.
     """
     namer = _Namer(probing or Probing(None), dict(aliases or {}))
+    makers = _makers(trace)
     tensors = tuple(
-        replace(record, dims=namer.of_record(key, record))
-        for key, record in keyed(trace.scopes, trace.sites, trace.tensors)
+        replace(record, dims=namer.of_record(key, record, maker))
+        for maker, (key, record) in zip(
+            makers, keyed(trace.scopes, trace.sites, trace.tensors), strict=True
+        )
     )
     parameters = tuple(
         replace(parameter, dims=namer.of_parameter(parameter)) for parameter in trace.parameters
     )
     notes = (*trace.notes, *(probing.notes if probing is not None else ()), *namer.unused())
     return replace(trace, tensors=tensors, parameters=parameters, notes=notes)
+
+
+def _makers(trace: Trace) -> Iterator[str]:
+    """For each tensor, the path of the call that made it: not of one it was handed to."""
+    first: dict[tuple[int, Shape], str] = {}
+    for record in trace.tensors:
+        path = trace.scopes[record.scope].path
+        block = record.storage
+        yield path if block is None else first.setdefault((block, record.shape), path)
 
 
 class _Namer:
@@ -77,13 +89,13 @@ class _Namer:
             if name not in self._used:
                 yield f"`{name}` names no axis: nothing that is known to be fixed has size {size}"
 
-    def of_record(self, key: Key, record: TensorRecord) -> tuple[Dim, ...]:
+    def of_record(self, key: Key, record: TensorRecord, maker: str) -> tuple[Dim, ...]:
         runs = seen_by(self.probing, key, record.shape, lambda run: run.shapes)
         if runs is None:
             first = (in_first_layer(key[0]), *key[1:])
             runs = seen_by(self.probing, first, record.shape, lambda run: run.shapes)
         declared = declared_dims(record) or (None,) * len(record.shape)
-        probed = self._dims(record.shape, runs, key[0])
+        probed = self._dims(record.shape, runs, maker)
         return tuple(map(_agreed, declared, probed))
 
     def of_parameter(self, parameter: ParameterRecord) -> tuple[Dim, ...]:

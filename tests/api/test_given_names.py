@@ -51,3 +51,35 @@ def test_a_given_name_that_fits_nothing_is_told():
 
 def _noted(dims):
     return shapetrace.trace(Wide(24), torch.randn(2, 7, 8), dims=dims).notes
+
+
+class Receiver(nn.Module):
+    """Has a number of its own that merely equals the width of what it is handed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.group_size = 24
+        self.down = nn.Linear(24, 4)
+
+    def forward(self, hidden):
+        return self.down(hidden)
+
+
+class Giver(nn.Module):
+    """Makes a tensor and hands it on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.width = 24
+        self.up = nn.Linear(8, 24)
+        self.receiver = Receiver()
+
+    def forward(self, x):
+        h = self.up(x)
+        return self.receiver(h)
+
+
+def test_an_attribute_of_who_receives_a_tensor_does_not_name_it():
+    trace = shapetrace.trace(Giver(), torch.randn(2, 7, 8), dims={"B": 2, "n": 7})
+    dims = {row.name: row.dims for row in trace.rows()}
+    assert dims["h"] == dims["hidden"] == "B n width"
