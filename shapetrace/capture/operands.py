@@ -21,6 +21,12 @@ StorageOf = Callable[[torch.Tensor], int | None]
 _SHOWN = 12
 _CAPTURE = "/shapetrace/capture/"
 _WRAPPERS = ("_wrapped_call_impl", "_call_impl", "__call__")
+_PARAMETERS = (
+    *("weight", "bias"),
+    *("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"),  # attention
+    *("weight_ih_l0", "weight_hh_l0", "weight_ih", "weight_hh"),  # recurrent layers and cells
+)
+"""Parameters of torch's modules that a clash can be with."""
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -134,7 +140,7 @@ class Operands:
     def _weights(self, name: str, module: nn.Module, made: tuple[str, int]) -> Iterator[Operand]:
         described = f"{type(module).__name__}({module.extra_repr()})"
         tensors = dict(module.named_parameters(recurse=False))
-        shown = [key for key in ("weight", "bias") if key in tensors]
+        shown = [key for key in _PARAMETERS if key in tensors]
         yield Operand(name, "module", value=described, file=made[0], line=made[1])
         for key in shown:
             yield self._tensor(f"{name}.{key}", key, tensors[key], made)

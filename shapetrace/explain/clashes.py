@@ -8,35 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
+from shapetrace.explain.clash import Clash, Part
+from shapetrace.explain.element_types import devices, dtypes
 from shapetrace.trace.records import Failure, Operand
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One side of a clash: an axis of an operand (None for all of it)."""
-
-    operand: Operand
-    axis: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Clash:
-    """What does not go together.
-
-    Attributes:
-        text: In words.
-        parts: The axes whose sizes disagree.
-        fix: What to do, where that can be said.
-    """
-
-    text: str
-    parts: tuple[Part, ...] = ()
-    fix: str = ""
-
 
 Rule = Callable[[Failure, Sequence[Operand]], Iterator[Clash]]
 
@@ -44,10 +21,10 @@ Rule = Callable[[Failure, Sequence[Operand]], Iterator[Clash]]
 def find_clashes(failure: Failure) -> list[Clash]:
     """The clashes of a failure, by the first rule that finds any."""
     tensors = [operand for operand in failure.operands if operand.shape is not None]
-    for rule in (_dtypes, _devices, *_rules(failure.operation), _by_numbers):
-        found = list(rule(failure, tensors))
+    for rule in (dtypes, devices, *_rules(failure.operation), _by_numbers):
+        found = {clash.text: clash for clash in reversed(list(rule(failure, tensors)))}
         if found:
-            return found
+            return list(reversed(found.values()))
     return []
 
 
@@ -72,31 +49,6 @@ def _pair(first: Operand, i: int, second: Operand, j: int, fix: str = "") -> Cla
     i, j = i % len(_shape(first)), j % len(_shape(second))
     text = f"{_axis(first, i)}, {_axis(second, j)}"
     return Clash(text, (Part(first, i), Part(second, j)), fix)
-
-
-def _dtypes(failure: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
-    message = failure.message.lower()
-    if not re.search(r"dtype|scalar type|scalar types|expected.*(long|float|half|int)", message):
-        return
-    if re.search(r"same device", message):
-        return
-    kinds = {operand.dtype for operand in tensors if operand.dtype}
-    indices = [o for o in tensors if "weight" not in o.role and o.dtype.startswith(("f", "b"))]
-    if len(kinds) > 1:
-        texts = (f"`{o.text}` is {o.dtype}" for o in tensors if o.dtype)
-        fix = f"convert one: `{tensors[0].text}.to({tensors[-1].text}.dtype)`"
-        yield Clash(", ".join(texts), tuple(Part(o) for o in tensors), fix)
-    elif indices and ("long" in message or "int" in message):
-        text = f"`{indices[0].text}` is {indices[0].dtype}, and indices must be integers"
-        yield Clash(text, (Part(indices[0]),), f"pass integers: `{indices[0].text}.long()`")
-
-
-def _devices(failure: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
-    devices = {operand.device for operand in tensors if operand.device}
-    if "device" in failure.message and len(devices) > 1:
-        text = ", ".join(f"`{o.text}` is on {o.device}" for o in tensors if o.device)
-        fix = f"move one: `{tensors[0].text}.to({tensors[-1].text}.device)`"
-        yield Clash(text, tuple(Part(operand) for operand in tensors), fix)
 
 
 def _matmul(_: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
@@ -132,6 +84,32 @@ def _linear(_: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
         if module != weight.text:
             fix += f", or make `{module}` with in_features={width}"
         yield _pair(given, -1, weight, 1, fix)
+
+
+def _recurrent(_: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
+    given = _role(tensors, "input")
+    weight = _role(tensors, "weight_ih_l0") or _role(tensors, "weight_ih")
+    if given is not None and weight is not None and _shape(given):
+        yield from _widths(given, weight, "input_size")
+
+
+def _attention(_: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
+    packed = _role(tensors, "in_proj_weight")
+    given = [operand for operand in tensors if operand.role in {"input", ""}]
+    for operand, name, size in zip(given, "qkv", ("embed_dim", "kdim", "vdim"), strict=False):
+        weight = packed or _role(tensors, f"{name}_proj_weight")
+        if weight is not None and _shape(operand):
+            yield from _widths(operand, weight, size)
+
+
+def _widths(given: Operand, weight: Operand, name: str) -> Iterator[Clash]:
+    """The last axis of what a module is given, against the columns of its weight."""
+    if _shape(given)[-1] != _shape(weight)[1]:
+        module = weight.text.removesuffix(f".{weight.role}")
+        fix = f"give `{given.text}` a last axis of {_shape(weight)[1]}"
+        yield _pair(
+            given, -1, weight, 1, f"{fix}, or make `{module}` with {name}={_shape(given)[-1]}"
+        )
 
 
 def _convolution(failure: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
@@ -287,6 +265,8 @@ def _by_numbers(failure: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]
 _BY_NAME: list[tuple[str, Rule]] = [
     (r"@|@=|matmul|mm|bmm|mv|addmm|baddbmm", _matmul),
     (r"Linear|linear", _linear),
+    (r"LSTM|GRU|RNN|(LSTM|GRU|RNN)Cell", _recurrent),
+    (r"MultiheadAttention", _attention),
     (r"(Lazy)?Conv(Transpose)?\dd|conv(_transpose)?\dd", _convolution),
     (r"\w*Norm\w*", _norm),
     (r"cat|concat|concatenate|stack|[hvd]stack", _cat),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shapetrace.explain.clashes import find_clashes
-from shapetrace.explain.origins import Origins, place
+from shapetrace.explain.engine import engine_clashes, is_of_the_engine
+from shapetrace.explain.origins import Origins
+from shapetrace.explain.places import place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shapetrace.explain.clashes import Clash, Part
+    from shapetrace.explain.clash import Clash, Part
     from shapetrace.trace.records import Failure, Operand, Trace
 
 _CALLERS = 4
@@ -48,13 +50,17 @@ def _lines(origins: Origins, failure: Failure) -> Iterator[str]:
     yield f"{failure.type_name}{f' in {where}' if where else ''}: {message}"
     if failure.file:
         yield from _statement(failure)
-    for operand in failure.operands:
-        if operand.text not in (operand.value, repr(operand.value)):
-            yield f"    {_operand(origins, operand)}"
-    for clash in find_clashes(failure):
+    told = [o for o in failure.operands if o.text not in (o.value, repr(o.value))]
+    yield from dict.fromkeys(f"    {_operand(origins, operand)}" for operand in told)
+    for clash in _clashes(origins.trace, failure):
         yield from _clash(origins, clash)
     for file, line, text in _callers(failure):
         yield f"  called from {place(file, line)}: {text.partition(chr(10))[0].strip()}"
+
+
+def _clashes(trace: Trace, failure: Failure) -> list[Clash]:
+    found = engine_clashes(trace, failure)
+    return found if found or is_of_the_engine(failure) else find_clashes(failure)
 
 
 def _statement(failure: Failure) -> Iterator[str]:

@@ -277,3 +277,79 @@ class OwnBackward(nn.Module):
 
     def forward(self, x):
         return WrongGradient.apply(x, self.w)
+
+
+class ChangedInPlace(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(8, 8)
+
+    def forward(self, x):
+        h = torch.sigmoid(self.up(x))
+        h += 1  # changes what sigmoid's backward needs
+        return h.sum()
+
+
+class WeightsChanged(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(8, 8)
+        self.down = nn.Linear(8, 8)
+
+    def forward(self, x):
+        loss = self.down(self.up(x)).sum()
+        with torch.no_grad():
+            self.down.weight.mul_(0.9)
+        return loss
+
+
+class FlatGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.sum(-1)  # not the input's shape
+
+
+class WrongGradientShape(nn.Module):
+    def forward(self, x):
+        return FlatGradient.apply(x).sum()
+
+
+class NotANumber(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+class Detached(nn.Module):
+    def forward(self, x):
+        return (x.detach() * 2).sum()
+
+
+class CrossWidths(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(8, 8)
+        self.attn = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x, memory):
+        q = self.up(x)
+        out, _ = self.attn(q, memory, memory)  # breaks
+        return out
+
+
+class FloatLabels(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 5)
+
+    def forward(self, x, labels):
+        logits = self.fc(x)
+        return F.nll_loss(logits, labels)  # breaks
+
+
+class FloatGather(nn.Module):
+    def forward(self, x, places):
+        return x.gather(1, places)  # breaks

@@ -152,7 +152,11 @@ CASES = [
         "Recurrent",
         (_f(2, 5, 8),),
         "out, _ = self.lstm(x)",
-        ["self.lstm: LSTM(10, 20, batch_first=True)", "clash: axis 2 of `x` is 8"],
+        [
+            "self.lstm: LSTM(10, 20, batch_first=True)",
+            "clash: axis 2 of `x` is 8, axis 1 of `self.lstm.weight_ih_l0` is 10",
+            "or make `self.lstm` with input_size=8",
+        ],
     ),
     (
         "Loss",
@@ -217,6 +221,28 @@ CASES = [
         "x += update",
         ["clash: axis 0 of `x` is 2, axis 0 of `update` is 3"],
     ),
+    (
+        "CrossWidths",
+        (_f(2, 3, 8), _f(2, 5, 12)),
+        "out, _ = self.attn(q, memory, memory)",
+        [
+            "clash: axis 2 of `memory` is 12, axis 1 of `self.attn.in_proj_weight` is 8",
+            "12 is from argument `memory` of CrossWidths",
+            "or make `self.attn` with kdim=12",
+        ],
+    ),
+    (
+        "FloatLabels",
+        (_f(4, 8), _f(4)),
+        "return F.nll_loss(logits, labels)",
+        ["`labels` is float32, and indices must be integers", "`labels.long()`"],
+    ),
+    (
+        "FloatGather",
+        (_f(4, 8), _f(4, 1)),
+        "return x.gather(1, places)",
+        ["`places` is float32, and indices must be integers"],
+    ),
 ]
 
 
@@ -234,6 +260,66 @@ def test_explanation(kind, inputs, statement, says):
     for piece in says:
         assert piece in text, text
     assert caught.value.__notes__ == [text]
+
+
+def _line_with(text):
+    lines = SOURCE.read_text().splitlines()
+    return next(n for n, line in enumerate(lines, 1) if text in line)
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        (
+            "ChangedInPlace",
+            [
+                "clash: `h` (",
+                f"broken_models.py:{_line_with('h += 1')} by `add_`, and sigmoid's backward pass",
+                "fix: make a new tensor there instead",
+            ],
+        ),
+        (
+            "WeightsChanged",
+            ["`up.weight` or `down.weight` [8, 8] is changed in place by `mul_`, and the backward"],
+        ),
+        (
+            "WrongGradientShape",
+            [
+                "clash: `FlatGradient.backward` (",
+                f"broken_models.py:{_line_with('return grad.sum(-1)')}) returns [2] for",
+                "for its input 0, which is [2, 8]",
+            ],
+        ),
+        ("NotANumber", ["a backward pass starts from one number, and `loss` is more than one"]),
+        ("Detached", ["autograd did not follow how `loss` was made"]),
+    ],
+)
+def test_in_the_engine_of_a_backward(kind, says):
+    model = getattr(broken, kind)()
+    x = _f(2, 8).requires_grad_()
+    with pytest.raises(RuntimeError) as caught, shapetrace.record(model):  # noqa: PT012
+        loss = model(x)
+        loss.backward()
+    text = caught.value.__notes__[0]
+    assert f"test_explain.py:{_line_here('loss.backward()')}: loss.backward()" in text
+    for piece in says:
+        assert piece in text, text
+    assert "indices must be integers" not in text
+
+
+def test_a_graph_that_was_used_up():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Sigmoid())
+    with pytest.raises(RuntimeError) as caught, shapetrace.record(model):  # noqa: PT012
+        loss = model(_f(2, 3)).sum()
+        loss.backward()
+        loss.backward()
+    assert "has been freed" in caught.value.__notes__[0]
+    assert "`backward(retain_graph=True)`" in caught.value.__notes__[0]
+
+
+def _line_here(text):
+    lines = Path(__file__).read_text().splitlines()
+    return next(n for n, line in enumerate(lines, 1) if line.strip() == text)
 
 
 def test_in_a_backward_of_ones_own():
