@@ -11,3 +11,22 @@ settings.register_profile(
 )
 settings.register_profile("hunt", deadline=None, max_examples=2000)
 settings.load_profile("suite")
+
+ROW = "coverage"
+"""A test's property that holds its line of the table of covered models."""
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print the table; here, because a parallel run's own process loads no other conftest."""
+    found = [
+        value
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.stats.get(outcome, ())
+        for name, value in getattr(report, "user_properties", ())
+        if name == ROW
+    ]
+    if found:
+        from tests.covered.summary import table  # noqa: PLC0415
+
+        terminalreporter.write_sep("-", "models covered")
+        terminalreporter.write_line(table([tuple(row) for row in found]))

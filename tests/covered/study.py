@@ -76,10 +76,15 @@ class Study:
     paths: frozenset[str]
 
     @property
-    def dims(self) -> list[tuple[TensorRecord, Dim]]:
-        """Every dim of every record outside torch's own code."""
+    def records(self) -> list[TensorRecord]:
+        """The records outside torch's own code; of a bare module of torch, all there are."""
         own = [r for r in self.trace.tensors if not self.trace.sites[r.site].internal]
-        return [(r, dim) for r in own for dim in r.dims or ()]
+        return own or list(self.trace.tensors)
+
+    @property
+    def dims(self) -> list[tuple[TensorRecord, Dim]]:
+        """Every dim of every such record."""
+        return [(r, dim) for r in self.records for dim in r.dims or ()]
 
     @property
     def flops(self) -> int:

@@ -27,12 +27,11 @@ Row = tuple[str, ...]
 
 def row(seen: Study) -> Row:
     """One model's line."""
-    own = [r for r in seen.trace.tensors if not seen.trace.sites[r.site].internal]
     shares = (seen.share(*EVIDENCE), seen.share("attribute"), seen.share("guess"))
     unknown = seen.share("unknown")
     return (
         seen.case.name,
-        str(len(own)),
+        str(len(seen.records)),
         *(f"{share:.1%}" for share in (*shares, unknown)),
         f"{seen.flops:,}",
         "equal" if seen.counted == seen.flops else f"{seen.counted:,}",
