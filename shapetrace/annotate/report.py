@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from shapetrace.annotate.plan import LeftOut, Rewritten
 
 _COLORS = {"+": "\033[32m", "-": "\033[31m", "@": "\033[36m"}
+_ONE_SIZE = (
+    "at one size of the inputs alone: other sizes may not hold; name axes in --input "
+    "(x:float32[B=2,n=16]), or give the function of --inputs whole numbers with defaults"
+)
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 
 
@@ -64,6 +68,7 @@ def summary(
     root: Path,
     *,
     equal: int = 0,
+    runs: int = 0,
 ) -> str:
     """What was annotated, what was left out and why, in a few lines.
 
@@ -73,6 +78,7 @@ def summary(
         checks: How many values the proof checked.
         root: Folder that paths are relative to.
         equal: In how many runs the outputs were equal to the old ones.
+        runs: How many runs, each at sizes of its own, proved it; 0 to be silent of them.
     """
     written = [one for file in files for one in file.written]
     functions = {(file.file, one.line) for file in files for one in file.written}
@@ -84,6 +90,8 @@ def summary(
     lines = [f"{where}: {what}"]
     if checks:
         lines.append(f"proven by running: {checks:,} values checked by jaxtyping and beartype")
+        if runs == 1:
+            lines.append(_ONE_SIZE)
         same = (
             f"equal to the bit in {_many(equal, 'run')}"
             if equal

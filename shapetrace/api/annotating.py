@@ -15,6 +15,7 @@ from shapetrace.annotate.plan import LeftOut, Rewritten
 from shapetrace.annotate.report import diff, summary
 from shapetrace.annotate.writing import write_in_place
 from shapetrace.api.proving import proven
+from shapetrace.api.remaking import remade
 from shapetrace.api.runs import (
     Runs,
     instance_file,
@@ -75,7 +76,9 @@ class Annotated:
         return write_in_place(self.files, force=force)
 
     def __str__(self) -> str:
-        return summary(self.files, self.left_out, self.checks, self.root, equal=self.equal)
+        return summary(
+            self.files, self.left_out, self.checks, self.root, equal=self.equal, runs=len(self.runs)
+        )
 
 
 def annotate(
@@ -112,7 +115,8 @@ def annotate(
     model = target.build(seed=request.seed).eval()
     check_signature(model, inputs)
     origin = origin_file(request.target)
-    runs = run_all(of_target(target, model, inputs), origin, aliases, progress)
+    others = (made for _, made in remade(request)) if inputs.specs is None else ()
+    runs = run_all(of_target(target, model, inputs, others), origin, aliases, progress)
     text = (request.target, tuple(request.arguments), tuple(request.hf_config))
     place = own_sources(runs.traces, origin)
     proof = Proof(model, runs.calls, text, request.seed)

@@ -8,6 +8,7 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from shapetrace.api.remaking import remade
 from shapetrace.api.tally import Checked, Tally, installed_package
 from shapetrace.api.tracing import Request, read_aliases, read_inputs
 from shapetrace.check import check
@@ -122,29 +123,41 @@ class _Checking:
         return dict(self.inputs.specs.sizes) if self.inputs.specs is not None else {}
 
     def _other_inputs(self, wanted: Wanted | None) -> None:
-        from shapetrace.capture.inputs import from_specs  # noqa: PLC0415 - needs torch
-
-        specs = self.inputs.specs
-        if specs is None:
-            self.tally.notes.append("inputs from a file were run at their own sizes alone")
-            return
-        fixed = frozenset(self.target.integers()) if self.target.rebuilds else frozenset()
-        free = {name: size for name, size in self._sizes().items() if name not in fixed}
-        for change in _other_sizes(free):
+        for change, inputs in self._resized():
             told = ", ".join(f"{name}={size}" for name, size in change.items())
             self.progress(f"running with {told}")
-            inputs = from_specs(
-                specs.resized(change), device=self.request.device, seed=self.request.seed
-            )
             recording, error = self._recorded(inputs, wanted, {**self._sizes(), **change})
             if error is not None:
                 why = str(error).strip().partition("\n")[0]
                 self.tally.notes.append(f"not run with {told}: {type(error).__name__}: {why}")
                 continue
-            sizes = tuple(change.items())
-            trace = recording.trace
+            sizes, trace = tuple(change.items()), recording.trace
             found = from_mismatches(trace, check(trace, owned=self.owned), sizes)
             self.tally.add(trace, sizes, found)
+
+    def _resized(self) -> Iterator[tuple[dict[str, int], CallInputs]]:
+        """The inputs at other sizes, with what was changed."""
+        from shapetrace.capture.inputs import from_specs  # noqa: PLC0415 - needs torch
+
+        specs = self.inputs.specs
+        if specs is None:
+            others = [*remade(self.request)]
+            if not others:
+                self.tally.notes.append(
+                    "inputs from a file were run at their own sizes alone; whole numbers with "
+                    "defaults, as parameters of the function that makes them, would be varied"
+                )
+            yield from others
+            return
+        fixed = frozenset(self.target.integers()) if self.target.rebuilds else frozenset()
+        free = {name: size for name, size in self._sizes().items() if name not in fixed}
+        for change in _other_sizes(free):
+            yield (
+                change,
+                from_specs(
+                    specs.resized(change), device=self.request.device, seed=self.request.seed
+                ),
+            )
 
     def _other_models(self, subject: Subject, probing: Probing, wanted: Wanted) -> None:
         from shapetrace.api.naming import no_complaints, run_tamely  # noqa: PLC0415

@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from shapetrace.annotate.sizes import carried
+from shapetrace.api.remaking import other_sizes
 from shapetrace.errors import ShapetraceError
 from shapetrace.trace.naming import named
 from shapetrace.trace.records import Trace
@@ -37,12 +38,27 @@ class Runs:
     sizes: list[dict[str, int]] = field(default_factory=list)
 
 
-def of_target(target: Target, model: nn.Module, inputs: CallInputs) -> Running:
-    """A model that a target makes; inputs from specs can be made at other sizes."""
+def of_target(
+    target: Target,
+    model: nn.Module,
+    inputs: CallInputs,
+    others: Iterable[CallInputs] = (),
+) -> Running:
+    """A model that a target makes.
+
+    Args:
+        target: What makes it.
+        model: The model.
+        inputs: Its inputs; from specs they are made at other sizes too.
+        others: Such inputs at other sizes, where they were not made from specs.
+    """
     from shapetrace.capture.watching import Running  # noqa: PLC0415 - needs torch
 
-    calls, sizes = _calls(inputs, frozenset(target.integers()))
     subject = target.subject(inputs)
+    if inputs.specs is None:
+        calls, sizes = _of_values(inputs, others)
+    else:
+        calls, sizes = _calls(inputs, frozenset(target.integers()))
     return Running(model, subject, calls, sizes, target.name, target.config())
 
 
@@ -54,7 +70,7 @@ def of_instance(model: nn.Module, inputs: CallInputs, dims: Mapping[str, int] | 
     subject = subject_of(model, inputs, dims)
     sizes = [dict(subject.dims)]
     calls = [(inputs.args, inputs.kwargs)]
-    for other in _others(subject.dims):
+    for other in other_sizes(subject.dims):
         sizes.append({**sizes[0], **other})
         calls.append(subject.arguments(sizes[-1], {}))
     return Running(model, subject, calls, sizes, type(model).__qualname__)
@@ -124,35 +140,34 @@ def _calls(inputs: CallInputs, fixed: frozenset[str]) -> tuple[list[Call], list[
     from shapetrace.capture.inputs import from_specs  # noqa: PLC0415 - needs torch
 
     calls: list[Call] = [(inputs.args, inputs.kwargs)]
-    if inputs.specs is None:
-        return calls, [{}]
+    assert inputs.specs is not None  # noqa: S101 - the caller's to see
     sizes = [dict(inputs.specs.sizes)]
     free = {name: size for name, size in sizes[0].items() if name not in fixed}
-    for other in _others(free):
+    for other in other_sizes(free):
         made = from_specs(inputs.specs.resized(other))
         calls.append((made.args, made.kwargs))
         sizes.append({**sizes[0], **other})
     return calls, sizes
 
 
-def _others(free: Mapping[str, int]) -> list[dict[str, int]]:
-    """Other sizes: all a little larger and no two alike, all doubled, then each alone."""
-    if not free:
-        return []
-    doubled = {name: 2 * size for name, size in free.items()}
-    alone = [{name: 2 * size} for name, size in free.items()] if len(free) > 1 else []
-    return [_distinct(free), doubled, *alone]
+def _of_values(
+    inputs: CallInputs, others: Iterable[CallInputs]
+) -> tuple[list[Call], list[dict[str, int]]]:
+    """The call as given, and others; their axes have the names that are guessed for the first."""
+    from shapetrace.capture.instances import name_axes  # noqa: PLC0415 - needs torch
 
-
-def _distinct(sizes: Mapping[str, int]) -> dict[str, int]:
-    """Each size a little larger, and no two alike: what is equal by chance shows."""
-    found: dict[str, int] = {}
-    for name, size in sizes.items():
-        larger = size + 1
-        while larger in found.values():
-            larger += 1
-        found[name] = larger
-    return found
+    axes, known = name_axes(inputs, None)
+    first = [(place, axes.get(id(tensor), ())) for place, tensor in inputs.tensors()]
+    calls: list[Call] = [(inputs.args, inputs.kwargs)]
+    sizes = [known]
+    for other in others:
+        shapes = {place: tuple(tensor.shape) for place, tensor in other.tensors()}
+        if [place for place, _ in first] != [*shapes]:
+            continue  # another structure
+        calls.append((other.args, other.kwargs))
+        pairs = [zip(names, shapes[place], strict=False) for place, names in first]
+        sizes.append({name: size for pair in pairs for name, size in pair if name})
+    return calls, sizes
 
 
 def _joined(known: Structures, more: Structures) -> Structures:

@@ -108,15 +108,18 @@ def _collected(value: Any) -> Any:
     return {key: _collected(item) for key, item in value.items()}
 
 
-def from_file(text: str, *, device: str = "cpu") -> CallInputs:
+def from_file(
+    text: str, *, device: str = "cpu", sizes: Mapping[str, int] | None = None
+) -> CallInputs:
     """Read inputs from ``file.py:make_inputs``, a ``.pt`` or a ``.safetensors`` file.
 
     A dict is keyword arguments, a tuple or list positional ones, ``(args, kwargs)`` both,
     anything else the only argument.
 
     Args:
-        text: The function that makes them, called without arguments, or the file.
+        text: The function that makes them, or the file.
         device: Where the tensors are moved.
+        sizes: Arguments of the function; none without them.
 
     Raises:
         ShapetraceError: For a file that is not there, cannot be read, or is a pickle that
@@ -128,7 +131,7 @@ def from_file(text: str, *, device: str = "cpu") -> CallInputs:
             raise ShapetraceError(f"--inputs {text}: there is no such file")
         given = _safetensors(text) if suffix == ".safetensors" else _pickled(text)
     elif ":" in text:
-        given = _called(text)
+        given = _called(text, sizes or {})
     else:
         raise ShapetraceError(
             f"--inputs {text}: give file.py:make_inputs, a .pt file or a .safetensors file"
@@ -165,13 +168,13 @@ def _safetensors(text: str) -> Any:
         raise ShapetraceError(f"--inputs {text}: not a safetensors file: {error}") from error
 
 
-def _called(text: str) -> Any:
+def _called(text: str, sizes: Mapping[str, int]) -> Any:
     function = load_object(text)
     if not callable(function):
         kind = with_article(type(function).__name__)
         raise ShapetraceError(f"--inputs {text}: it is {kind}, not a function that makes inputs")
     try:
-        return function()
+        return function(**sizes)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise ShapetraceError(f"--inputs {text}: calling it raised {reason}") from error

@@ -137,6 +137,34 @@ def test_what_is_written_follows_the_names_of_what_stays(capfdbinary, tmp_path):
     assert '+        x: Float[Tensor, "B n width"],\n' in out
 
 
+FEED = """import torch
+
+
+def grown(batch=2, length=5):
+    return torch.randn(batch, length, 6)
+
+
+def fixed():
+    return grown()
+
+
+def picky(batch=2):
+    return grown(2)[:, : 5 // (batch == 2)]
+"""
+
+
+@pytest.mark.parametrize(("make", "runs"), [("grown", 5), ("fixed", 1), ("picky", 1)])
+def test_inputs_of_a_function_at_the_sizes_that_it_can_make(capfdbinary, tmp_path, make, runs):
+    (tmp_path / "half.py").write_text(HALF)
+    (tmp_path / "feed.py").write_text(FEED)
+    target, inputs = f"{tmp_path / 'half.py'}:Half", f"{tmp_path / 'feed.py'}:{make}"
+    code, out, err = run(capfdbinary, target, "--inputs", inputs)
+    assert code == 0
+    assert 'Float[Tensor, "batch wide t"]' in out
+    assert f"outputs equal to the bit in {runs} run" in err
+    assert ("at one size of the inputs alone" in err) == (runs == 1)
+
+
 @pytest.mark.slow
 def test_linters_find_nothing_new(gpt, capfdbinary, tmp_path):
     folder = tmp_path / "copies"
