@@ -33,9 +33,10 @@ def probed(
     Returns:
         What was seen, and the functions that the run enters.
     """
-    from shapetrace.capture.probes import probe  # noqa: PLC0415 - needs torch
+    from shapetrace.capture.living import searched_once  # noqa: PLC0415 - these need torch
+    from shapetrace.capture.probes import probe  # noqa: PLC0415
 
-    with redirect_stdout(io.StringIO()), no_complaints():
+    with redirect_stdout(io.StringIO()), no_complaints(), searched_once():
         probing, wanted = probe(replace(subject, run=run_tamely), progress)
         if probing.base is not None:
             return probing, wanted

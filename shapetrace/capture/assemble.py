@@ -53,6 +53,7 @@ def assemble(
     *,
     before: int = 0,
     failed: bool = False,
+    whole: bool = False,
 ) -> Tables:
     """Read the events of a run.
 
@@ -63,9 +64,10 @@ def assemble(
         target: What the run is called, for the root scope.
         before: How many of the blocks were met before the run; they keep their numbers.
         failed: Whether the run ended by raising.
+        whole: Whether scopes in which nothing happened are kept.
 
     Returns:
-        The trace's tables; scopes in which nothing happened are left out.
+        The trace's tables.
     """
     reader = _Reader(modules, blocks, target, len(events))
     reader.numbers.update((number, number) for number in range(before))
@@ -83,7 +85,7 @@ def assemble(
         for old in reader.numbers
     ]
     reader.tables.numbers = reader.numbers
-    return _without_empty_scopes(reader.tables)
+    return reader.tables if whole else _without_empty_scopes(reader.tables)
 
 
 def _quiet_tail(events: Sequence[Event]) -> int:

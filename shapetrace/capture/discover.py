@@ -102,8 +102,8 @@ def entered() -> Iterator[dict[str, frozenset[int] | None]]:
 def _by_file(codes: set[CodeType]) -> Wanted:
     lines: dict[str, set[int]] = {}
     for code in codes:
-        if not is_traced(code.co_filename):
-            continue
+        if not is_traced(code.co_filename) or code.co_name.startswith("<"):
+            continue  # a lambda or a comprehension
         found = lines.setdefault(code.co_filename, set())
         if "<locals>" not in code.co_qualname and code.co_filename != _CONTAINERS:
             found.add(code.co_firstlineno)
@@ -128,12 +128,18 @@ def joined(*several: Wanted) -> Wanted:
 
 
 def own_files(model: nn.Module | None) -> Wanted:
-    """Every function of the files that hold the classes of a model's modules."""
+    """Every function of the files that hold the classes of a model's modules.
+
+    Of torch's own files only the forwards: what helps them is found where it runs.
+    """
     if model is None:
         return {}
-    forwards = {_unwrapped(_forward(module)) for module in model.modules()}
-    files = {forward.__code__.co_filename for forward in forwards if forward is not None}
-    return {**{file: None for file in files if is_traced(file)}, **_sequential(files)}
+    forwards = {_unwrapped(_forward(kind)) for kind in {type(m) for m in model.modules()}}
+    found: dict[str, set[int]] = {}
+    for code in (forward.__code__ for forward in forwards if forward is not None):
+        if is_traced(code.co_filename):
+            found.setdefault(code.co_filename, set()).add(code.co_firstlineno)
+    return {file: frozenset(lines) if is_internal(file) else None for file, lines in found.items()}
 
 
 def _unwrapped(function: Any) -> FunctionType | None:
@@ -142,8 +148,8 @@ def _unwrapped(function: Any) -> FunctionType | None:
     return function if isinstance(function, FunctionType) else None
 
 
-def _forward(module: nn.Module) -> Any:
-    return getattr(type(module), "forward", None)  # a scripted module's class has none
+def _forward(kind: type[nn.Module]) -> Any:
+    return getattr(kind, "forward", None)  # a scripted module's class has none
 
 
 def _wrapped(function: Any) -> Any:
@@ -165,7 +171,7 @@ def reachable(model: nn.Module | None) -> Wanted:
         return {}
     walk = _Walk()
     for module in model.modules():
-        walk.follow(_forward(module), module)
+        walk.follow(_forward(type(module)), module)
     found = {file: frozenset(lines) for file, lines in walk.lines.items()}
     return joined(found, own_files(model))
 

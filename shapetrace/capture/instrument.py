@@ -7,6 +7,7 @@ that are loaded already, for the length of a trace.
 from __future__ import annotations
 
 import ast
+import contextlib
 import linecache
 import warnings
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import CodeType
 
+from shapetrace.capture.excerpt import excerpt
 from shapetrace.capture.rewriter import Rewriter
 
 CodeKey = tuple[str, int]
@@ -55,7 +57,7 @@ def _instrument(file: str, lines: frozenset[int] | None, _stamp: int) -> Instrum
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the file's own, and calls of constants
-            tree = ast.parse(source, file)
+            tree = _parsed(source, file, lines)
             tree.body = list(_wanted(tree.body, lines))
             rewriter = Rewriter(file)
             rewritten = ast.fix_missing_locations(rewriter.visit(tree))
@@ -63,6 +65,23 @@ def _instrument(file: str, lines: frozenset[int] | None, _stamp: int) -> Instrum
     except (SyntaxError, ValueError, RecursionError):
         return None
     return Instrumented(dict(functions_in(code)), tuple(rewriter.skipped))
+
+
+def _parsed(source: str, file: str, lines: frozenset[int] | None) -> ast.Module:
+    """A file's syntax tree, or that of as much of it as the wanted functions need.
+
+    Raises:
+        SyntaxError: The file is no Python of this version.
+    """
+    part = excerpt(source, lines) if lines is not None else None
+    if part is not None and lines is not None:
+        with contextlib.suppress(SyntaxError):
+            tree = ast.parse(part, file)
+            kinds = ast.FunctionDef | ast.AsyncFunctionDef
+            found = {first_line(node) for node in ast.walk(tree) if isinstance(node, kinds)}
+            if lines <= found:
+                return tree
+    return ast.parse(source, file)
 
 
 def _wanted(body: Sequence[ast.stmt], lines: frozenset[int] | None) -> Iterator[ast.stmt]:

@@ -23,6 +23,7 @@ from shapetrace.capture.weightless import (
     is_small,
     meta,
     real,
+    remembered,
     same_random_state,
 )
 from shapetrace.trace.naming import Observation, keyed
@@ -59,13 +60,15 @@ class ProbeRuns:
     def enter(self) -> bool:
         """Find the first way to run that works, and the functions that the run enters."""
         problems = []
-        for weightless in (meta, fake, real):
+        for weightless in (remembered({}), meta, fake, real):
             self.weightless = weightless
             try:
                 if weightless is real and not self._may_be_real():
                     continue
                 model = self._run({}, watch=entered)
             except Exception as error:  # noqa: BLE001 - any failure of the model rules this way out
+                if weightless.__name__ == "meta_remembered":
+                    continue  # what it is to blame for is told by the next way
                 line = shorten(str(error).partition("\n")[0], _LONGEST, placeholder=" ...")
                 problems.append(f"{weightless.__name__}: {type(error).__name__}: {line}")
             else:
@@ -91,7 +94,8 @@ class ProbeRuns:
         except Exception:  # noqa: BLE001 - a size that the model refuses is no evidence
             return None
         names, _ = module_names(model)
-        tables = assemble(self._recorder.events, self._recorder.storages.blocks, names, "")
+        blocks = self._recorder.storages.blocks
+        tables = assemble(self._recorder.events, blocks, names, "", whole=True)
         sizes = {**self.sizes, **changes}
         return Observation(
             {self.label(name): size for name, size in sizes.items()},

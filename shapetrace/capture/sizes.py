@@ -8,7 +8,10 @@ from itertools import combinations, islice
 Group = tuple[str, ...]
 """Names of sizes that are changed by one factor; the first speaks for all."""
 
-_CLUES_OF_NO_SHAPE = ("_id", "token", "layers", "layer_", "n_layer", "depth", "seed", "version")
+_CLUES_OF_NO_SHAPE = (
+    *("_id", "token", "layers", "layer_", "n_layer", "depth", "seed", "version"),
+    *("label2id", "max_distance", "_tp", "_beams"),
+)
 """Integers whose names hold these seldom size a tensor: they are probed together first."""
 _MOST_GROUPS = 24
 

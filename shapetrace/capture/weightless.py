@@ -12,6 +12,8 @@ import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from shapetrace.capture.remembering import Remembering
+
 Weightless = Callable[[], contextlib.AbstractContextManager[Any]]
 """Makes the context in which a model is built and run."""
 
@@ -22,6 +24,21 @@ _MOST_ELEMENTS = 50_000_000
 def meta() -> contextlib.AbstractContextManager[Any]:
     """Tensors on the meta device."""
     return torch.device("meta")
+
+
+def remembered(known: dict[Any, Any]) -> Weightless:
+    """Tensors on the meta device, each operator's result worked out once.
+
+    Args:
+        known: What was worked out so far.
+    """
+
+    @contextlib.contextmanager
+    def meta_remembered() -> Iterator[None]:
+        with torch.device("meta"), Remembering(known):
+            yield
+
+    return meta_remembered
 
 
 def fake() -> contextlib.AbstractContextManager[Any]:

@@ -31,8 +31,16 @@ _OFFSETS = (1, -1, 2)
 def candidates(samples: Samples) -> Iterator[Term]:
     """Expressions worth trying, squares of others last."""
     yield from _unsquared(samples)
-    yield from _tilings(samples)
-    yield from _squares(samples)
+    if not _is_plain(samples):
+        yield from _tilings(samples)
+        yield from _squares(samples)
+
+
+def _is_plain(samples: Samples) -> bool:
+    """Whether a whole number times names, each once, is all that there is to it."""
+    powers = {name: samples.exponent(name) for name in samples.curves}
+    whole = {name: e for name, e in powers.items() if e in (1, -1)}
+    return len(whole) == len(powers) and samples.divided(whole).base.denominator == 1
 
 
 def _unsquared(samples: Samples) -> Iterator[Term]:

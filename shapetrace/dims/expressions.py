@@ -58,9 +58,9 @@ def evaluate(text: str, sizes: Mapping[str, int]) -> Number:
     missing = tuple(name for name in names_in(text) if name not in sizes)
     if missing:
         raise UnboundNameError(text, missing)
-    tree, braces = _parse(text)
+    tree, braces, identifiers = _parse(text)
     try:
-        value = _value(tree, {name: sizes[braces.get(name, name)] for name in _identifiers(tree)})
+        value = _value(tree, {name: sizes[braces.get(name, name)] for name in identifiers})
     except ZeroDivisionError:
         raise ExpressionError(f"`{text}` divides by zero") from None
     except ExpressionError as error:
@@ -75,12 +75,13 @@ def names_in(text: str) -> tuple[str, ...]:
     Raises:
         ExpressionError: It is no expression.
     """
-    tree, braces = _parse(text)
-    return tuple(dict.fromkeys(braces.get(name, name) for name in _identifiers(tree)))
+    _, braces, identifiers = _parse(text)
+    return tuple(dict.fromkeys(braces.get(name, name) for name in identifiers))
 
 
 @cache
-def _parse(text: str) -> tuple[ast.expr, dict[str, str]]:
+def _parse(text: str) -> tuple[ast.expr, dict[str, str], tuple[str, ...]]:
+    """The syntax tree, what stands for each part in braces, and the names as they appear."""
     braces: dict[str, str] = {}
 
     def place(match: re.Match[str]) -> str:
@@ -89,16 +90,18 @@ def _parse(text: str) -> tuple[ast.expr, dict[str, str]]:
         return name
 
     try:
-        return ast.parse(_BRACES.sub(place, text), mode="eval").body, braces
+        tree = ast.parse(_BRACES.sub(place, text), mode="eval").body
     except (SyntaxError, ValueError):
         raise ExpressionError(f"`{text}` is not an expression of dimension names") from None
+    return tree, braces, _identifiers(tree)
 
 
-def _identifiers(tree: ast.expr) -> list[str]:
+def _identifiers(tree: ast.expr) -> tuple[str, ...]:
     """Names in order of appearance, functions left out."""
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     found = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called]
-    return [node.id for node in sorted(found, key=lambda node: (node.lineno, node.col_offset))]
+    ordered = sorted(found, key=lambda node: (node.lineno, node.col_offset))
+    return tuple(dict.fromkeys(node.id for node in ordered))
 
 
 def _power(base: Number, exponent: Number) -> Number:

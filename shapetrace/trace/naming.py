@@ -73,6 +73,7 @@ class _Namer:
         self.probing = probing
         self.aliases = aliases
         self._known: dict[tuple[object, ...], Dim] = {}
+        self._expressions: dict[tuple[object, ...], tuple[Dim, bool]] = {}
         self._used: set[str] = set()
 
     def unused(self) -> Iterator[str]:
@@ -146,6 +147,13 @@ class _Namer:
 
     def _expressed(self, size: int, runs: Sequence[AxisRun]) -> tuple[Dim, bool]:
         """An axis as an expression of what moves it, and whether anything does."""
+        key = (size, *((name, run.sizes.get(name, 0), other) for name, run, other in runs))
+        if key not in self._expressions:
+            self._expressions[key] = self._found(size, runs)
+        return self._expressions[key]
+
+    def _found(self, size: int, runs: Sequence[AxisRun]) -> tuple[Dim, bool]:
+        """What `_expressed` says of an axis that was not met before."""
         base = self.probing.base
         assert base is not None  # noqa: S101 - runs are compared with it
         probes: dict[str, dict[int | Fraction, int]] = {}
