@@ -12,6 +12,7 @@ from shapetrace.annotate.annotation import NONE, Annotation, Plain, Unknown, arr
 from shapetrace.annotate.axes import AxisNames, Slugs
 from shapetrace.annotate.calls import Call, Function, Seen, Steps, calls_of
 from shapetrace.annotate.containers import EVERY, Places, leads_to
+from shapetrace.annotate.fields import fields_left_out
 from shapetrace.annotate.kept import following
 from shapetrace.annotate.plan import FilePlan, FunctionPlan, LeftOut, LocalPlan
 from shapetrace.annotate.shapes import annotation_of
@@ -104,7 +105,7 @@ def infer(
         plans.append(FilePlan(file, tuple(plan for plan in planned if plan.count)))
         left_out += [one for draft in drafts for one in draft.left_out]
         unseen = list(_unseen(file, by_line, found, structures, wishes))
-        left_out += unseen
+        left_out += [*unseen, *(() if wishes.only else fields_left_out(file, source, structures))]
         tensors += sum(draft.tensors for draft in drafts) + len(unseen)
     return Inferred(tuple(plan for plan in plans if plan.functions), tuple(left_out), tensors)
 

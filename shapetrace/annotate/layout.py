@@ -6,7 +6,7 @@ from typing import Any
 
 import libcst as cst
 
-_STEP = "    "
+from shapetrace.annotate.spreading import STEP, newline, spread, spread_return
 
 
 def wrapped(old: cst.FunctionDef, new: cst.FunctionDef, column: int, limit: int) -> cst.FunctionDef:
@@ -18,15 +18,53 @@ def wrapped(old: cst.FunctionDef, new: cst.FunctionDef, column: int, limit: int)
         column: Where it begins.
         limit: How long a line may be.
     """
-    before, after = _header(old), _header(new)
-    longest = max(len(line) for line in f"{' ' * column}{after}".split("\n"))
-    places = _params(new.params)
-    spread = before.count("\n") >= len(places)
-    if longest <= limit or not places or spread or "#" in before:
+    before, places = _header(old), _params(new.params)
+    if "#" in before or _longest(new, column) <= limit:
         return new
-    return new.with_changes(
-        whitespace_before_params=_newline(_STEP), params=_one_per_line(new.params)
-    )
+    if places and before.count("\n") < len(places):
+        new = new.with_changes(
+            whitespace_before_params=newline(STEP), params=_one_per_line(new.params)
+        )
+    return _spread(old, new, limit - column) if _longest(new, column) > limit else new
+
+
+def _longest(node: cst.FunctionDef, column: int) -> int:
+    lines = f"{' ' * column}{_header(node)}".split("\n")
+    return max(len(line) for line in lines)
+
+
+def _spread(old: cst.FunctionDef, new: cst.FunctionDef, limit: int) -> cst.FunctionDef:
+    """The function, with the annotations that are new and too long over several lines."""
+    known = {_code(one) for one in (*_plain(old.params), old.returns) if one is not None}
+    params = new.params
+    if "\n" in _header(new):
+        for field in ("posonly_params", "params", "kwonly_params"):
+            spread_out = [_param(one, known, limit) for one in getattr(params, field)]
+            params = params.with_changes(**{field: spread_out})
+    if new.returns is None or _code(new.returns) in known:
+        return new.with_changes(params=params)
+    start = len(_header(new.with_changes(returns=None)).rpartition("\n")[2]) + len(" -> ") - 1
+    returns = spread_return(new.returns.annotation, start, limit)
+    return new.with_changes(params=params, returns=new.returns.with_changes(annotation=returns))
+
+
+def _param(param: cst.Param, known: set[str], limit: int) -> cst.Param:
+    if param.annotation is None or _code(param.annotation) in known:
+        return param
+    default = 0 if param.default is None else len(f" = {_code(param.default)}")
+    start = STEP + len(f"{param.name.value}: ")
+    wide = spread(param.annotation.annotation, STEP, start, default + 1, limit)
+    return param.with_changes(annotation=param.annotation.with_changes(annotation=wide))
+
+
+def _plain(params: cst.Parameters) -> list[cst.Annotation | None]:
+    every = (*params.posonly_params, *params.params, *params.kwonly_params)
+    return [param.annotation for param in every]
+
+
+def _code(node: cst.CSTNode) -> str:
+    inner = node.annotation if isinstance(node, cst.Annotation) else node
+    return cst.Module([]).code_for_node(inner)
 
 
 def _header(node: cst.FunctionDef) -> str:
@@ -37,14 +75,6 @@ def _header(node: cst.FunctionDef) -> str:
         body=cst.SimpleStatementSuite([cst.Pass()]),
     )
     return cst.Module([bare]).code.strip().removesuffix("pass").rstrip()
-
-
-def _newline(step: str) -> cst.ParenthesizedWhitespace:
-    return cst.ParenthesizedWhitespace(
-        first_line=cst.TrailingWhitespace(),
-        indent=True,
-        last_line=cst.SimpleWhitespace(step),
-    )
 
 
 def _params(params: cst.Parameters) -> list[tuple[str, int]]:
@@ -65,7 +95,7 @@ def _one_per_line(params: cst.Parameters) -> cst.Parameters:
     places = _params(params)
     for number, (attribute, index) in enumerate(places):
         last = number == len(places) - 1
-        comma = cst.Comma(whitespace_after=_newline("" if last else _STEP))
+        comma = cst.Comma(whitespace_after=newline(0 if last else STEP))
         value: Any = getattr(params, attribute)
         if index < 0:
             params = params.with_changes(**{attribute: _ended(value, comma)})

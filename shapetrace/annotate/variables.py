@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shapetrace.annotate.calls import Call, Seen
     from shapetrace.annotate.signatures import Signature
 
+_CONTAINER = "holds tensors inside a container, of which runs tell no more for a variable"
 _MANY = "is bound to tensors of several shapes, for which one annotation would say nothing"
 
 
@@ -42,7 +43,9 @@ def plan_locals(
         whole = binding.form == "before"  # a declaration speaks of every later binding
         tensors = _tensors(binding, calls, whole=whole)
         seen = [one for in_call in tensors.values() for one in in_call]
-        if seen and not any(one.steps for one in seen):
+        if any(one.steps for one in seen):
+            yield LeftOut("", signature.line, signature.qualname, binding.name, _CONTAINER)
+        elif seen:
             annotation = annotation_of(tensors, names, binding.name, firm=False, exact=exact)
             if isinstance(annotation, Array) and not {"_", "..."} & set(annotation.axes):
                 yield LocalPlan(binding.line, binding.name, annotation)

@@ -424,3 +424,28 @@ def test_a_kept_annotation_that_jaxtyping_refuses_is_no_guide():
     calls = [{"x": tensor("B n"), "y": tensor("B n"), "return": tensor("B n")}]
     found, _ = inferred(source, calls, {key: [T] for key in ("x", "y", "return")})
     assert found["return"] == 'Float[Tensor, "B t"]'
+
+
+def test_what_is_held_in_a_variable_or_a_field_is_told():
+    source = """def f(x):
+    y = [x, x]
+    return Output(x)
+class Output(NamedTuple):
+    logits: torch.Tensor
+    loss: Float[Tensor, ""]
+    name: str = ""
+"""
+    calls = [
+        {
+            "x": tensor("B n"),
+            (2, "y"): {"[0]": tensor("B n"), "[1]": tensor("B n")},
+            "return": {".logits": tensor("B n"), ".loss": tensor("")},
+        }
+    ]
+    output = Structure("fields", "Output", "a", ((".logits", T), (".loss", T), (".name", N)))
+    _, result = inferred(source, calls, {"x": [T], "return": [output]}, locals="first")
+    assert {(one.function, one.name): one.reason.partition(",")[0] for one in result.left_out} == {
+        ("f", "y"): "holds tensors inside a container",
+        ("Output", "logits"): "is a field of a class",
+        ("f", "return"): "may be a Output",
+    }

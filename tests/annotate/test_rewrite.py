@@ -1,11 +1,13 @@
 """Source before and after, as pairs of files; those that must not change come first."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from shapetrace.annotate.annotation import NONE, Array, Union
+from shapetrace.annotate.annotation import NONE, Array, Plain, Repeated, TupleOf, Union
 from shapetrace.annotate.plan import FilePlan, FunctionPlan, LocalPlan
 from shapetrace.annotate.rewrite import rewrite
 from shapetrace.errors import ShapetraceError
@@ -196,3 +198,54 @@ def test_a_crowded_signature_gets_a_line_per_parameter():
         'def f(\n    x: Float[Tensor, "B n d"],\n    ids: Int[Tensor, " n"],\n    *,\n'
         '    mask: Bool[Tensor, "B 1 n n"] | None = None,\n) -> Float[Tensor, "B n d"]:\n    return x\n'
     )
+
+
+STATE = Array("Float", ("layers", "B", "hidden"))
+PAIR = TupleOf((STATE, STATE))
+LONG = TupleOf((Array("Float", ("B", "n", "hidden")), PAIR))
+WIDE = b"""import torch
+from jaxtyping import Float
+
+
+class Net:
+    def encode(self, words, state=None, more=None, *, last=3):
+        return words
+
+    def several(self, x): return x
+
+
+def alone():
+    return 1
+
+
+def listed(
+    x,
+    y,
+):
+    return x
+"""
+
+
+@pytest.mark.parametrize("returns", [LONG, Union((LONG, NONE)), Repeated("list", LONG), PAIR])
+def test_long_annotations_lie_as_a_formatter_lays_them(tmp_path, returns):
+    encode = FunctionPlan(
+        6,
+        "Net.encode",
+        (
+            ("words", STATE),
+            ("state", Union((PAIR, NONE))),
+            ("more", Union((Repeated("list", LONG), NONE))),
+            ("last", Union((TupleOf((STATE, STATE, Plain("int"))), Plain("int")))),
+        ),
+        returns,
+    )
+    several = FunctionPlan(9, "Net.several", (("x", STATE),), returns)
+    listed = FunctionPlan(16, "listed", (("x", LONG), ("y", Repeated("list", PAIR))), returns)
+    plan = FilePlan("a.py", (encode, several, FunctionPlan(12, "alone", (), returns), listed))
+    new = rewrite(WIDE, plan).new
+    file = tmp_path / "a.py"
+    file.write_bytes(new.replace(b": return x", b":\n        return x"))
+    ruff = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "88", "--diff"]
+    done = subprocess.run([*ruff, file], capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+    assert max(map(len, new.splitlines())) <= 88
