@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from shapetrace.dims import Dim, evaluate
+from shapetrace.dims import Dim, evaluate, names_in
 from shapetrace.dims.expressions import ExpressionError
 from shapetrace.trace.probing import Key, Observation, Probing
 from shapetrace.trace.records import Shape
@@ -80,3 +81,17 @@ def foretold(dim: Dim, size: int, runs: Sequence[AxisRun]) -> Dim:
             reason = f"{dim.name} fits each size moved alone, but not all of them together"
             return Dim(str(size), "literal", reason)
     return dim
+
+
+def spread(text: str, one: str, other: str) -> str:
+    """An expression with every square of the one axis shared between the two: ``H*W``."""
+    alone = re.compile(rf"\b{one}\b")
+
+    def shared(match: re.Match[str]) -> str:
+        part = match[1]
+        if names_in(part).count(one) == 0 or other in names_in(part):
+            return match[0]
+        return f"({part})*({alone.sub(other, part)})"
+
+    text = re.sub(r"\(([^()]*)\)\*\*2", shared, text)
+    return re.sub(rf"\b{one}\*{one}\b", f"{one}*{other}", text)

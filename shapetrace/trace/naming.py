@@ -14,12 +14,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from shapetrace.dims import Dim, names_in
+from shapetrace.dims import Dim, evaluate, names_in
 from shapetrace.dims.naming import name_axis
 from shapetrace.dims.roughly import name_roughly
 from shapetrace.errors import nearest
 from shapetrace.trace.declared import declared_dims
-from shapetrace.trace.evidence import JOINT, AxisRun, Seen, foretold, holds, seen_by
+from shapetrace.trace.evidence import JOINT, AxisRun, Seen, foretold, holds, seen_by, spread
 from shapetrace.trace.probing import Key, Observation, Probing, keyed
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class _Namer:
         if dim.evidence == "literal":
             held = None if moved else self._held(size, owners, runs)
             return self._aliased(held) if held is not None else self._hinted(dim, size)
-        dim = self._with_company(dim)
+        dim = self._with_company(self._along_both(dim, size))
         if not dim.name.isidentifier():
             dim = self._called(dim, size, runs, owners)
         elif dim.name in self.probing.inputs:
@@ -195,6 +195,21 @@ class _Namer:
             return dim
         hint = f"{' and '.join(places)} of the inputs is {size} without a name, and stays"
         return replace(dim, detail=f"{dim.detail}; {hint}")
+
+    def _along_both(self, dim: Dim, size: int) -> Dim:
+        """A square of what moves only with one other axis, as the product of the two.
+
+        `(H//p)**2`, where `H` stands for `W` too, is what was `(H//p)*(W//p)` before the
+        model refused other images than square ones.
+        """
+        base = self.probing.base
+        assert base is not None  # noqa: S101 - there is a name to spread
+        for axes in self.probing.apart.values():
+            if len(axes) == 2:  # noqa: PLR2004 - a square has two sides
+                name = spread(dim.name, *axes)
+                if evaluate(name, base.sizes) == size:
+                    dim = replace(dim, name=name)
+        return dim
 
     def _with_company(self, dim: Dim) -> Dim:
         """Says of a name that it never moved alone."""

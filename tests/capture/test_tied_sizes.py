@@ -82,7 +82,7 @@ def test_axes_of_a_square_image_keep_the_names_that_the_user_gave(names):
     assert found["a"] == "B width H//2 W//2"
     assert found["b"] == "B 2*width H//4 W//4"
     assert found["flat"] == "B 2*width*(H//4)*(W//4)"
-    assert found["head.weight"] == "classes 2*width*(H//4)**2"
+    assert found["head.weight"] == "classes 2*width*(H//4)*(W//4)"
 
 
 def test_without_names_the_constructors_speaks(names):

@@ -101,7 +101,7 @@ def test_sizes_that_only_run_together_are_moved_together():
     trace = traced("Patches", ("x:float32[B=2,3,H=32,W=32]",))
     assert only(trace, "Patches.forward", "x") == "B channels H W"
     assert only(trace, "Patches.forward", "patches") == "B (H//patch)*(W//patch) width"
-    assert only(trace, "Patches.forward", "return") == "B (H//patch)**2+1 width"
+    assert only(trace, "Patches.forward", "return") == "B (H//patch)*(W//patch)+1 width"
 
 
 def test_an_instance_names_its_fixed_sizes_by_what_it_holds():
