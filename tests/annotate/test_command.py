@@ -1,5 +1,6 @@
 """The command from start to end, on a small decoder in a file of its own."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -201,6 +202,27 @@ def type_errors(folder, *files):
     return {
         name: {said.partition(" ")[2] for file, _, said in lines if file == name} for name in files
     }
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("pyright"), reason="needs pyright: npm install -g pyright")
+def test_pyright_finds_nothing_new(gpt, capfdbinary, tmp_path):
+    folder = tmp_path / "copies"
+    words = (f"{gpt}:Model", *INPUT, "-o", folder, "--locals", "first")
+    assert run(capfdbinary, *words)[0] == 0
+    shutil.copy(gpt, folder / "before.py")
+    done = subprocess.run(
+        ["pyright", "--pythonpath", sys.executable, "--outputjson", folder],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = json.loads(done.stdout)
+    assert told["summary"]["filesAnalyzed"] == 2
+    found = {"before.py": set(), "small_gpt.py": set()}
+    for one in told["generalDiagnostics"]:
+        found[Path(one["file"]).name].add((one.get("rule"), one["message"]))
+    assert found["small_gpt.py"] <= found["before.py"]
 
 
 BAD = [
