@@ -90,7 +90,7 @@ def train(
         resume: Whether to go on from the checkpoint in `output`.
         vocabulary: Tokens of a BPE tokenizer to learn from the data first; None for the
             tokenizer that lies with the configuration, else bytes.
-        attention: ``explicit`` or ``fused``.
+        attention: ``explicit`` or ``fused``; None for the checkpoint's or the configuration's.
         device: ``cpu`` or ``cuda``.
         trace: Whether the first step is traced.
         keep_state: Whether the last checkpoint can be resumed.
@@ -112,7 +112,8 @@ def train(
     changes = list(settings)
     if vocabulary is not None:
         changes.append(f"vocab_size={vocabulary}")
-    chosen = choose_config(config, changes, attention)
+    goes_on = output if resume else None
+    chosen = choose_config(config, changes, attention or _attention_of(goes_on))
     tokenizer: Tokenizer
     if vocabulary is not None:
         from shapetrace.text.training import train_tokenizer  # noqa: PLC0415 - needs tokenizers
@@ -145,6 +146,14 @@ def train(
     return run(job, on_step)
 
 
+def _attention_of(checkpoint: Path | None) -> str | None:
+    """How the model of a checkpoint attends, if there is one."""
+    if checkpoint is None or not (checkpoint / "config.json").is_file():
+        return None
+    with plainly():
+        return ModelConfig.from_file(checkpoint).attention
+
+
 def read_data(file: Path) -> str:
     """The text of a data file.
 
@@ -174,9 +183,11 @@ def read_pairs(text: str, file: Path) -> list[tuple[str, str]]:
             continue
         parts = line.split("\t")
         if len(parts) != 2 or not all(part.strip() for part in parts):  # noqa: PLR2004 - a pair
+            filled = sum(1 for part in parts if part.strip())
             raise ShapetraceError(
                 f"data file {file}, line {number}: expected a source, one tab and a target, "
-                f"found {len(parts)} part{'s' if len(parts) > 1 else ''}"
+                f"found {len(parts) - 1} tab{'' if len(parts) == 2 else 's'} "  # noqa: PLR2004
+                f"and {filled} text{'' if filled == 1 else 's'}"
             )
         pairs.append((parts[0], parts[1]))
     return pairs

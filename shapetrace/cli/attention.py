@@ -63,7 +63,9 @@ def attention(
     from shapetrace.api.attending import attention as run  # noqa: PLC0415
     from shapetrace.cli.output import canvas, check_writable, write  # noqa: PLC0415
     from shapetrace.report.attention import as_csv, as_json, as_table  # noqa: PLC0415
+    from shapetrace.report.reporters import CSV, JSON, TABLE, choose  # noqa: PLC0415
 
+    chosen = choose(format, output, (TABLE, JSON, CSV)).name
     check_writable(output)
     view = run(
         config,
@@ -75,8 +77,6 @@ def attention(
         query=query,
         seed=seed,
     )
-    suffix = output.suffix.removeprefix(".") if output is not None else ""
-    chosen = format or (suffix if suffix in ("json", "csv") else "table")
     if chosen == "table":
         write(as_table(view, canvas(output), lang), output)
     else:

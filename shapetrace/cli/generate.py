@@ -92,14 +92,16 @@ def generate(
     from shapetrace.cli.output import check_writable  # noqa: PLC0415
     from shapetrace.cli.speaking import Speaker, show  # noqa: PLC0415
     from shapetrace.errors import ShapetraceError  # noqa: PLC0415
+    from shapetrace.report.reporters import JSON, TABLE, choose  # noqa: PLC0415
     from shapetrace.trace.storage import save as save_trace  # noqa: PLC0415
 
     if greedy and (temperature is not None or top_k is not None or top_p is not None):
         raise ShapetraceError(
             "--greedy takes the likeliest token; leave out --temperature, --top-k and --top-p"
         )
+    bare = text_only and (output is None or output.suffix.lower() not in JSON.suffixes)
+    chosen = format or ("table" if bare else choose(None, output, (TABLE, JSON)).name)
     check_writable(output, save)
-    chosen = format or ("json" if output is not None and output.suffix == ".json" else "table")
     speaker = Speaker(texts=len(prompt) * samples, silent=chosen == "json" or output is not None)
     kind = choose_config(config, set_ or ()).kind
     generation = run(

@@ -5,6 +5,14 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
+_STDOUT = Path("-")
+
+
+def _file(output: Path | None) -> Path | None:
+    """The file that is written to; ``-`` is stdout, as everywhere."""
+    return None if output == _STDOUT else output
+
+
 Level: TypeAlias = Annotated[
     Literal["tensors", "modules", "ops"],
     typer.Option(help="What a row is."),
@@ -29,7 +37,13 @@ Format: TypeAlias = Annotated[
 ]
 Output: TypeAlias = Annotated[
     Path | None,
-    typer.Option("-o", "--output", metavar="FILE", help="Write to this file, whole or not at all."),
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        callback=_file,
+        help="Write to this file, whole or not at all.",
+    ),
 ]
 Device: TypeAlias = Annotated[
     Literal["cpu", "cuda", "meta"],

@@ -100,10 +100,15 @@ def train(
     from shapetrace.api.training import train as run  # noqa: PLC0415
     from shapetrace.cli.output import Style, check_writable  # noqa: PLC0415
     from shapetrace.cli.progress import Bar  # noqa: PLC0415
-    from shapetrace.cli.training_report import show_training, told_where  # noqa: PLC0415
+    from shapetrace.cli.training_report import (  # noqa: PLC0415
+        check_shown,
+        show_training,
+        told_where,
+    )
     from shapetrace.trace.storage import save as save_trace  # noqa: PLC0415
 
     style = Style(level=level, layers=layers, language=lang, format=format, output=output)
+    check_shown(style, save, trace=trace, resume=resume)
     check_writable(output, save)
     training = {
         "steps": steps,
@@ -128,7 +133,7 @@ def train(
             output=out,
             resume=resume,
             vocabulary=vocab,
-            attention=attention or ("explicit" if trace else "fused"),
+            attention=attention or (None if resume else "explicit" if trace else "fused"),
             device=device,
             trace=trace,
             keep_state=keep_state,

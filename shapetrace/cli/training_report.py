@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from shapetrace.cli.output import Style, show, write
+from shapetrace.errors import ShapetraceError
+from shapetrace.report.reporters import TABLE, choose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,9 +21,29 @@ if TYPE_CHECKING:
 def show_training(trained: Trained, style: Style) -> int:
     """Show the first step, and where the training came to."""
     code = 0 if trained.trace is None else show(trained.trace, style)
-    if style.format != "json":
+    if style.output is None and choose(style.format, None) is not TABLE:
+        if sys.stderr is not None:  # stdout holds a file for programs, and nothing else
+            sys.stderr.write(summary(trained))
+    else:
         write(summary(trained), None)
     return code
+
+
+def check_shown(style: Style, save: Path | None, *, trace: bool, resume: bool) -> None:
+    """Refuse to write or keep the first step where none is going to be traced.
+
+    Raises:
+        ShapetraceError: Naming both options.
+    """
+    options = {"--save": save, "--output": style.output}
+    given = next((name for name, value in options.items() if value is not None), None)
+    if given is None or (trace and not resume):
+        return
+    without = "--resume" if resume else "--no-trace"
+    raise ShapetraceError(
+        f"{given} is for the trace of the first step, and with {without} there is none; "
+        "leave out one of them"
+    )
 
 
 @contextmanager
@@ -44,7 +66,7 @@ def summary(trained: Trained) -> str:
         return "nothing was left to train\n"
     held = f", held-out loss {trained.held_out[-1][1]:.4f}" if trained.held_out else ""
     text = (
-        f"trained {len(trained.losses)} steps on {trained.tokens:,} tokens: "
+        f"trained {len(trained.losses)} steps on {trained.tokens:,} tokens of data: "
         f"loss {trained.losses[0]:.4f} -> {trained.losses[-1]:.4f}{held}\n"
     )
     if trained.output is not None:

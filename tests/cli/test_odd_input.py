@@ -134,3 +134,30 @@ def test_weights_that_are_no_floating_point_are_refused(command, stories, tmp_pa
     assert (code, out) == (2, "")
     assert "tensor 'model.norm.weight'" in err
     assert "holds int8" in err
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.md", "x.foo", "x"])
+@pytest.mark.parametrize("subject", ["generate --prompt", "attention --text"])
+def test_no_other_format_is_written_under_a_formats_name(command, tmp_path, subject, name):
+    if (subject[:9], name) == ("attention", "x.csv"):
+        name = "x.tsv"
+    what, given = subject.split()
+    code, out, err = command(what, "--config", "tiny-decoder", given, "a", "-o", tmp_path / name)
+    assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
+    assert f"cannot tell the format from the name {name!r}: use .txt, .json" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("forward", "--config", "tiny-decoder", "--text", "a"),
+        ("attention", "--config", "tiny-decoder", "--text", "a"),
+        ("generate", "--config", "tiny-decoder", "--prompt", "a", "--max-new-tokens", "1"),
+    ],
+)
+def test_a_dash_is_stdout(command, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = command(*arguments, "--format", "json", "-o", "-")
+    assert (code, err, list(tmp_path.iterdir())) == (0, "", [])
+    assert json.loads(out)["format_version"] == 1

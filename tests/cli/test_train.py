@@ -317,3 +317,46 @@ def test_a_seed_that_is_too_large_is_one_line(command, book, name):
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "seed" in err
     assert seed in err
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "md"])
+def test_stdout_holds_one_document_and_nothing_else(command, book, tmp_path, form):
+    common = ("train", "--config", "tiny-decoder", "--data", book, *SMALL, "--format", form)
+    code, out, err = command(*common)
+    assert code == 0, err
+    assert "trained 6 steps" not in out
+    assert "trained 6 steps" in err
+    assert command(*common, "-o", tmp_path / "x")[0] == 0
+    # The wall time alone may differ.
+    assert len((tmp_path / "x").read_text().splitlines()) == len(out.splitlines())
+
+
+@pytest.mark.parametrize("wanted", ["--save", "-o"])
+@pytest.mark.parametrize("without", ["--no-trace", "--resume"])
+def test_a_first_step_that_is_not_traced_cannot_be_kept(command, book, tmp_path, wanted, without):
+    file, folder = tmp_path / "x.json", tmp_path / "model"
+    common = ("train", "--config", "tiny-decoder", "--data", book, *SMALL, "--out", folder)
+    code, out, err = command(*common, wanted, file, without)
+    assert (code, out, file.exists(), folder.exists()) == (2, "", False, False)
+    assert without in err
+    assert err.count("\n") == 1
+
+
+def test_a_traced_training_goes_on_untraced(command, book, tmp_path):
+    common = ("train", "--config", "tiny-decoder", "--data", book, *SMALL, "--out", tmp_path / "m")
+    assert command(*common)[0] == 0
+    code, out, err = command(*common, "--steps", "8", "--resume", "--no-trace")
+    assert (code, "trained 8 steps" in out) == (0, True), err
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [("a", "0 tabs and 1 text"), ("a\t", "1 tab and 1 text"), ("a\tb\tc", "2 tabs and 3 texts")],
+)
+def test_what_is_wrong_with_a_pair_is_said(command, tmp_path, line, found):
+    path = tmp_path / "pairs.tsv"
+    path.write_text(f"x\ty\n{line}\n")
+    code, _, err = command("train", "--config", "tiny-encoder-decoder", "--data", path)
+    assert code == 2
+    assert "line 2: expected a source, one tab and a target" in err
+    assert f"found {found}" in err
