@@ -52,7 +52,9 @@ def _block(lines: list[str], start: int) -> Iterator[int]:
     begun = False
     for number in range(start, len(lines)):
         depth = _indent(lines[number])
-        if depth is not None and depth <= own and begun and lines[number].lstrip()[0] not in ")]}":
+        ends = depth is not None and depth <= own and begun
+        continues = lines[number].lstrip()[:1] in ")]}" or lines[number - 1].rstrip().endswith("\\")
+        if ends and not continues:
             return
         begun = begun or lines[number].lstrip().startswith(("def ", "async def "))
         yield number

@@ -77,16 +77,25 @@ else:
         return 4
 
 def fourth(): return 5
+
+def fifth(x):
+    y = x \\
++ 1
+    return y
 '''
 
 
 def test_what_cannot_be_cut_out_is_read_whole(tmp_path):
     file = tmp_path / "odd.py"
     file.write_text(ODD)
-    whole = {key for key, _ in instrument(str(file)).functions.items()}
+    whole = instrument(str(file)).functions
     lines = {key[1] for key in whole if key[0].rpartition(".")[2] not in ("Outer", "Inner")}
     for line in lines:
         part = instrument(str(file), frozenset({line}))
         assert {key for key in part.functions if key[1] == line} == {
             key for key in whole if key[1] == line
         }
+        for key, code in part.functions.items():
+            if key[1] == line:
+                lines_of = {line for _, _, line in code.co_lines()}
+                assert lines_of == {line for _, _, line in whole[key].co_lines()}
