@@ -83,13 +83,18 @@ def written(pytester):
 
 
 @pytest.fixture
-def project(pytester, written):
-    """Runs pytest in a project; in this process, for importing torch takes seconds."""
+def project(pytester, written, monkeypatch):
+    """Runs pytest in a project; in this process, for importing torch takes seconds.
+
+    Of plugins there is ours alone: others are loaded already, which pytest warns of.
+    """
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
     def run(tests, *arguments, **parts):
         written(tests, **parts)
         before = sys.getprofile()
-        done = pytester.runpytest_inprocess(*QUIET, "-p", "no:xdist", *arguments)
+        ours = ("-p", "shapetrace.pytest_plugin")
+        done = pytester.runpytest_inprocess(*QUIET, *ours, *arguments)
         assert sys.getprofile() is before
         return done.ret, done.stdout.str() + done.stderr.str()
 
