@@ -27,9 +27,13 @@ def tensors_of(value):
 
 
 def codes():
-    return [
-        (thing, thing.__code__) for thing in gc.get_objects() if type(thing) is types.FunctionType
-    ]
+    """Every function and its code; quietly, or the collector looks at all of it time and again."""
+    gc.disable()
+    try:
+        found = [thing for thing in gc.get_objects() if type(thing) is types.FunctionType]
+        return [(function, function.__code__) for function in found]
+    finally:
+        gc.enable()
 
 
 def state():
