@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from shapetrace.model.transformer import Transformer
     from shapetrace.trace.records import OpRecord, Trace
 
+_SMALLER = "a smaller --dtype or model, fewer --prompt and --samples, or fewer --max-new-tokens"
+"""The way out of a generation that does not fit."""
+
 UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -77,10 +80,10 @@ def _check_memory(wish: Wish, request: Request) -> None:
 
     item = ITEM_BYTES[wish.dtype]
     parameters = sum(parameter.numel() * item for parameter in frame(wish.config).parameters())
-    B, n = len(request.rows()), max(map(len, request.prompts))
+    B, n = len(request.prompts) * request.samples, max(map(len, request.prompts))
     kept = 2 * wish.config.decoder_layers * B * wish.config.h_kv * wish.config.d_k * item
     activations = activation_bytes(wish.config, B, n, item) + kept * (n + wish.max_new_tokens)
-    check_fits(wish.name, parameters, activations, wish.device)
+    check_fits(wish.name, parameters, activations, wish.device, _SMALLER)
 
 
 class Voice:

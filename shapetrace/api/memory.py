@@ -37,6 +37,32 @@ def activation_bytes(config: ModelConfig, B: int, n: int, item: int) -> int:
     return item * (stream + max(heads + scores, hidden, logits))
 
 
+def kept_bytes(config: ModelConfig, B: int, n: int, item: int) -> int:
+    """About the most bytes of activations in a forward and backward: every block's are kept.
+
+    Args:
+        config: The model.
+        B: Texts.
+        n: Tokens in each.
+        item: Bytes of one number.
+    """
+    # Of a block: its two normed inputs, the heads, the mixed values; of its scores the
+    # weights and what the softmax was given; of its hidden features before and after.
+    stream = 4 * B * n * config.d_model
+    heads = B * n * config.d_k * (2 * config.h + 2 * config.h_kv)
+    scores = 2 * B * config.h * n * n if config.attention == "explicit" else 0
+    hidden = B * n * config.d_ff * (3 if config.gated else 2)
+    blocks = max(config.layers, config.decoder_layers)
+    logits = 3 * B * n * config.vocab_size  # themselves, their logarithms, their gradient
+    return item * (blocks * (stream + heads + scores + hidden) + logits)
+
+
+def looked_at_bytes(config: ModelConfig, n: int) -> int:
+    """Bytes of every attention layer's weights on one text of `n` tokens, held twice."""
+    layers = config.layers + (2 * config.decoder_layers if config.kind == "encoder-decoder" else 0)
+    return 2 * ITEM_BYTES["float32"] * layers * config.h * n * n
+
+
 def check_countable(config: ModelConfig, B: int, n: int) -> None:
     """Refuse ids of which a tensor would have more bytes than 64 bits can count.
 
@@ -56,14 +82,21 @@ def check_countable(config: ModelConfig, B: int, n: int) -> None:
         )
 
 
-def check_fits(name: str, parameters: int, activations: int, device: str) -> None:
+META = "--device meta, which needs no weights, or a smaller --batch, --seq or --dtype"
+"""The way out of a forward pass that does not fit."""
+
+
+def check_fits(
+    name: str, parameters: int, activations: int, device: str, way_out: str = META
+) -> None:
     """Refuse a run that needs more memory than there is.
 
     Args:
         name: What is to run, for the message.
-        parameters: Bytes of the weights.
+        parameters: Bytes of the weights, and of what is kept for each of them.
         activations: Bytes of the activations, estimated.
         device: ``cpu`` or ``cuda``.
+        way_out: What to use instead, in the command's own options.
 
     Raises:
         ShapetraceError: With the bytes needed and the way out.
@@ -74,8 +107,7 @@ def check_fits(name: str, parameters: int, activations: int, device: str) -> Non
     raise ShapetraceError(
         f"{name} needs {format_count(needed)} bytes ({format_bytes(parameters)} of parameters, "
         f"about {format_bytes(activations)} of activations), and {device} has "
-        f"{format_bytes(available)} left; use --device meta, which needs no weights, "
-        "or a smaller --batch, --seq or --dtype"
+        f"{format_bytes(available)} left; use {way_out}"
     )
 
 

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shapetrace.api.choosing import plainly
-from shapetrace.api.memory import ITEM_BYTES, activation_bytes, check_countable, check_fits
+from shapetrace.api.memory import (
+    ITEM_BYTES,
+    activation_bytes,
+    check_countable,
+    check_fits,
+    kept_bytes,
+)
 from shapetrace.errors import ShapetraceError
 from shapetrace.model import ModelConfig
 
@@ -59,9 +65,8 @@ def run(plan: Plan, inputs: Inputs, progress: Callable[[str], None]) -> Trace:
         check_countable(plan.config, *ids.shape)
     if plan.device != "meta":
         item = ITEM_BYTES[plan.dtype]
-        _check_memory(
-            plan, sum(activation_bytes(plan.config, *ids.shape, item) for ids in rectangles)
-        )
+        estimate = kept_bytes if plan.backward else activation_bytes
+        _check_memory(plan, sum(estimate(plan.config, *ids.shape, item) for ids in rectangles))
     progress(f"building {plan.name} on {plan.device}")
     with plainly():
         model = build_model(plan)

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shapetrace.api.choosing import plainly
+from shapetrace.api.memory import ITEM_BYTES, check_fits, kept_bytes
 from shapetrace.api.running import Plan, build_model, check_device
 from shapetrace.api.training import Trained, _Log
 from shapetrace.capture.training import TrainingRecording
 from shapetrace.errors import ShapetraceError
 from shapetrace.model import ModelConfig
-from shapetrace.model.training import Data, Trainer, TrainingSettings
+from shapetrace.model.training import Data, Pairs, Trainer, TrainingSettings
 from shapetrace.model.training import train as take_steps
 from shapetrace.model.training.checkpoint import check_place, load_state, save_checkpoint
+from shapetrace.model.transformer import frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +50,11 @@ def run(job: Job, on_step: Callable[[Progress], None]) -> Trained:
     """Train, and save checkpoints on the way.
 
     Raises:
-        ShapetraceError: If the device is missing, or a checkpoint cannot be read or written.
+        ShapetraceError: If the device is missing, the memory does not suffice, or a checkpoint
+            cannot be read or written.
     """
     check_device(job.device)
+    _check_memory(job)
     log = _Log()
     with plainly():
         trainer = _resumed(job, log) if job.resume else _fresh(job)
@@ -66,6 +70,24 @@ def run(job: Job, on_step: Callable[[Progress], None]) -> Trained:
         trainer.trace,
         job.output,
     )
+
+
+def _check_memory(job: Job) -> None:
+    item, n = ITEM_BYTES["float32"], job.training.seq
+    parameters = sum(parameter.numel() * item for parameter in frame(job.config).parameters())
+    if isinstance(job.data, Pairs):
+        n = min(n, job.data.longest)
+    number = ITEM_BYTES["bfloat16"] if job.training.bf16 else item
+    sides = 2 if job.config.kind == "encoder-decoder" else 1
+    activations = sides * kept_bytes(job.config, job.training.batch, n, number)
+    check_fits(job.name, _KEPT_PER_NUMBER * parameters, activations, job.device, _SMALLER)
+
+
+_KEPT_PER_NUMBER = 4
+"""Of each parameter: itself, its gradient, and AdamW's two moments."""
+
+_SMALLER = "a smaller --batch with more of --accumulate, a smaller --seq, or a smaller model"
+"""The way out of a training that does not fit."""
 
 
 def _run(job: Job, trainer: WatchedTrainer, log: _Log, on_step: Callable[[Progress], None]) -> None:

@@ -3,8 +3,15 @@
 import pytest
 
 import shapetrace
-from shapetrace.api.memory import _free_of_group, activation_bytes, available_bytes, check_fits
+from shapetrace.api.memory import (
+    _free_of_group,
+    activation_bytes,
+    available_bytes,
+    check_fits,
+    kept_bytes,
+)
 from shapetrace.cost import summarise
+from shapetrace.cost.training import training_of
 from shapetrace.errors import ShapetraceError
 from shapetrace.units import format_bytes
 
@@ -17,6 +24,60 @@ def test_the_estimate_is_near_what_a_run_holds(name, attention, seq):
     trace = shapetrace.forward(name, batch=2, seq=seq, attention=attention)
     peak = summarise(trace).peak_activation_bytes
     assert 0.5 * peak < activation_bytes(config, 2, seq, 4) < 2 * peak
+
+
+@pytest.mark.parametrize("attention", ["explicit", "fused"])
+@pytest.mark.parametrize("name", ["tiny-encoder", "tiny-decoder", "tiny-encoder-decoder"])
+@pytest.mark.parametrize("seq", [16, 200])
+def test_the_estimate_of_a_backward_pass_is_near_what_it_holds(name, attention, seq):
+    config = shapetrace.choose_config(name, attention=attention)
+    trace = shapetrace.forward(name, batch=4, seq=seq, attention=attention, backward=True)
+    summary = training_of(trace)
+    peak = summary.peak.nbytes - summary.gradient_bytes
+    sides = 2 if config.kind == "encoder-decoder" else 1
+    assert 0.5 * peak < sides * kept_bytes(config, 4, seq, 4) < 2 * peak
+
+
+@pytest.mark.parametrize(
+    ("arguments", "way_out"),
+    [
+        (("generate", "--prompt", "a", "--max-new-tokens", "2"), "--samples"),
+        (("generate", "--prompt", "a", "--text-only"), "--max-new-tokens"),
+        (("attention", "--text", "a"), "--text"),
+        (("train", "--data"), "--batch"),
+        (("train", "--no-trace", "--data"), "--accumulate"),
+    ],
+)
+def test_a_model_that_does_not_fit_is_refused_by_every_command(
+    command, tmp_path, arguments, way_out
+):
+    if arguments[-1] == "--data":
+        (tmp_path / "book.txt").write_text("the quick brown fox " * 50)
+        arguments = (*arguments, tmp_path / "book.txt")
+    code, out, err = command(arguments[0], "--config", "llama-3.1-405b", *arguments[1:])
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    # 405,853,388,800 numbers of 4 bytes; in training with a gradient and two moments of each.
+    assert (
+        "5.91 TiB of parameters" if arguments[0] == "train" else "1.48 TiB of parameters"
+    ) in err
+    advice = err.split("left; use ")[1]
+    assert way_out in advice
+    assert "--device meta" not in advice  # no way out here: it has no such device
+
+
+@pytest.mark.parametrize("size", [10**9, 10**18, 10**30])
+@pytest.mark.parametrize("arguments", [
+    ("generate", "--prompt", "a", "--max-new-tokens", "2", "--samples"),
+    ("train", "--no-trace", "--seq", "16", "--data", "book.txt", "--batch"),
+])  # fmt: skip
+def test_a_size_that_does_not_fit_is_refused_at_once(
+    command, tmp_path, monkeypatch, arguments, size
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "book.txt").write_text("the quick brown fox " * 50)
+    code, out, err = command(arguments[0], "--config", "tiny-decoder", *arguments[1:], size)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "bytes" in err
 
 
 def test_what_fits_passes():

@@ -113,8 +113,10 @@ def check(config: ModelConfig, request: Request) -> None:
         raise ModelError("an encoder reads and does not write: generation needs a decoder")
     if not request.prompts or not all(request.prompts):
         raise ModelError("a prompt is empty; give at least one token")
-    if request.max_new_tokens < 1 or request.samples < 1:
-        raise ModelError("at least 1 new token and 1 sample must be wanted")
+    wanted = {"new token": request.max_new_tokens, "sample": request.samples}
+    for what, number in wanted.items():
+        if number < 1:
+            raise ModelError(f"at least 1 {what} must be wanted, not {number}")
     longest, limit = max(map(len, request.prompts)), config.max_positions
     if longest > limit:
         raise ModelError(f"the prompt has {longest} tokens, and the model {limit} positions")

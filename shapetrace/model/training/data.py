@@ -159,6 +159,11 @@ class Pairs:
         ]
         self.train, self.rest = pairs[:kept], pairs[kept:] or pairs[:kept]
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest source, or target with its start."""
+        return max(max(len(source), len(target) - 1) for source, target in self.train + self.rest)
+
     def batch(self, B: int, n: int, generator: Generator, *, held_out: bool = False) -> Batch:
         """Sources, and targets shifted by one; longer ones are cut at `n`."""
         pairs = self.rest if held_out else self.train
