@@ -161,7 +161,10 @@ FAMILIES = [
             "patch_size=4",
         ),
         {
-            ("ViTEmbeddings.forward", "embeddings"): "B (H//patch_size)*(W//patch_size)+1 hidden_size",
+            (
+                "ViTEmbeddings.forward",
+                "embeddings",
+            ): "B (H//patch_size)*(W//patch_size)+1 hidden_size",
         },
     ),
     family(
