@@ -8,7 +8,11 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from shapetrace.errors import ShapetraceError
+from shapetrace.reading import read_text
 from shapetrace.text import Batch, encode_batch
+
+_MOST_MEBIBYTES = 64
+"""Of a text file; no model reads as much in a pass."""
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +101,7 @@ def read_texts(texts: Sequence[str] | None, file: Path | None) -> list[str] | No
     if texts:
         raise ShapetraceError("--text and --text-file are both given; give one of them")
     try:
-        return [file.read_text(encoding="utf-8-sig")]  # a byte order mark is no text
+        return [read_text(file, _MOST_MEBIBYTES)]
     except OSError as error:
         raise ShapetraceError(f"cannot read text file {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shapetrace.api.choosing import choose_config, directory_of, name_of, plainly
 from shapetrace.errors import ShapetraceError
 from shapetrace.model import ModelConfig
+from shapetrace.reading import read_text
 from shapetrace.text import check_ids, tokenizer_for
 from shapetrace.trace.records import Trace
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     from shapetrace.model.training import Data, Progress, TrainingSettings
     from shapetrace.text import Tokenizer
+
+_MOST_MEBIBYTES = 512
+"""Of a data file; its tokens are held in memory."""
 
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 
@@ -161,7 +165,7 @@ def read_data(file: Path) -> str:
         ShapetraceError: If it is missing, empty, or not UTF-8.
     """
     try:
-        text = file.read_text(encoding="utf-8-sig")  # a byte order mark is no text
+        text = read_text(file, _MOST_MEBIBYTES)
     except OSError as error:
         raise ShapetraceError(f"cannot read data file {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:

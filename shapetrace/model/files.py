@@ -8,6 +8,9 @@ from pathlib import Path
 
 from shapetrace.model.errors import ModelError
 
+_MOST = 64 << 20
+"""Characters of a configuration, or of the list of a model's weights."""
+
 Values = dict[str, object]
 
 
@@ -92,7 +95,8 @@ def _object(pairs: list[tuple[str, object]]) -> Values:
 def read_text(path: Path) -> str:
     """The text of a file, without a byte order mark; an unreadable one is a `ModelError`."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(_MOST + 1)
     except FileNotFoundError:
         raise ModelError(f"{path} does not exist") from None
     except UnicodeDecodeError:
@@ -101,3 +105,6 @@ def read_text(path: Path) -> str:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:  # a name with a null character
         raise ModelError(f"{path} cannot be read: {error}") from None
+    if len(text) > _MOST:  # a device such as /dev/zero never ends
+        raise ModelError(f"{path} is no configuration: it holds more than {_MOST:,} characters")
+    return text

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shapetrace.errors import ShapetraceError
+from shapetrace.reading import read_text
 from shapetrace.text.bytelevel import ByteTokenizer, show_byte
 from shapetrace.text.tokenizer import Encoding, SpecialIds, check_ids, check_room, check_text
 
@@ -29,6 +30,8 @@ _USUAL = {
     "mask": ("<mask>", "[MASK]"),
     "unk": ("<unk>", "[UNK]"),
 }
+_MOST_MEBIBYTES = 256
+
 _BESIDE = ("tokenizer_config.json", "special_tokens_map.json")
 
 
@@ -132,7 +135,7 @@ def load_tokenizer(path: str | os.PathLike[str]) -> JsonTokenizer:
 
     file = Path(path) / FILE if Path(path).is_dir() else Path(path)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file, _MOST_MEBIBYTES)
     except OSError as error:
         raise ShapetraceError(
             f"cannot read tokenizer {file}: {error.strerror or error}; give a {FILE} or the folder that holds one"
@@ -186,7 +189,7 @@ def _read_names(folder: Path) -> dict[str, str | int]:
 def _read_object(file: Path) -> dict[str, Any]:
     """A JSON object, or an empty one where the file is missing: it is only beside the point."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(read_text(file, _MOST_MEBIBYTES))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from shapetrace.errors import ShapetraceError
+from shapetrace.reading import read_whole
 from shapetrace.trace.codec import decode_record, encode_record
 from shapetrace.trace.coders import DecodeError
 from shapetrace.trace.records import FORMAT_VERSION, Trace
@@ -41,6 +42,7 @@ _GZIP = 31
 """zlib's window bits for a gzip container; its header then carries no time."""
 
 _LEVEL = 3
+_MOST_MEBIBYTES = 512
 """Three times as fast as zlib's default of 6 on a trace's columns, and no larger."""
 
 
@@ -77,7 +79,7 @@ def load(path: str | os.PathLike[str]) -> Trace:
             was written by a newer version.
     """
     try:
-        data = Path(path).read_bytes()
+        data = read_whole(Path(path), _MOST_MEBIBYTES)
     except OSError as error:
         raise ShapetraceError(
             f"cannot read trace {os.fspath(path)}: {error.strerror or error}; give a file written with --save"
