@@ -69,6 +69,7 @@ def run(job: Job, on_step: Callable[[Progress], None]) -> Trained:
         job.facts["tokens"],
         trainer.trace,
         job.output,
+        log.taken,
     )
 
 

@@ -42,6 +42,7 @@ class Trained:
         tokens: Tokens of the data.
         trace: The first step, forward, backward and update; None after a resume.
         output: Where the checkpoint is; None when none was wanted.
+        taken: Steps of this run; those before a resume not included.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Trained:
     tokens: int
     trace: Trace | None
     output: Path | None
+    taken: int
 
 
 @dataclass(slots=True)
@@ -59,8 +61,10 @@ class _Log:
 
     losses: list[float] = field(default_factory=list)
     held_out: list[tuple[int, float]] = field(default_factory=list)
+    taken: int = 0
 
     def note(self, progress: Progress) -> None:
+        self.taken += 1
         self.losses.append(progress.loss)
         if progress.held_out_loss is not None:
             self.held_out.append((progress.step, progress.held_out_loss))

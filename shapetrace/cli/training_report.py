@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from shapetrace.cli.output import Style, show, write
 from shapetrace.errors import ShapetraceError
 from shapetrace.report.reporters import TABLE, choose
+from shapetrace.report.words import word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from shapetrace.api.training import Trained
+    from shapetrace.report.words import Language
 
 
 def show_training(trained: Trained, style: Style) -> int:
@@ -23,9 +25,9 @@ def show_training(trained: Trained, style: Style) -> int:
     code = 0 if trained.trace is None else show(trained.trace, style)
     if style.output is None and choose(style.format, None) is not TABLE:
         if sys.stderr is not None:  # stdout holds a file for programs, and nothing else
-            sys.stderr.write(summary(trained))
+            sys.stderr.write(summary(trained, style.language))
     else:
-        write(summary(trained), None)
+        write(summary(trained, style.language), None)
     return code
 
 
@@ -52,23 +54,50 @@ def told_where(output: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if output is not None and (output / "training.json").is_file() and sys.stderr is not None:
-            step = json.loads((output / "training.json").read_text(encoding="utf-8")).get("step")
+        step = None if output is None else _step_of(output)
+        if step is not None and sys.stderr is not None:
             sys.stderr.write(
                 f"\ninterrupted; checkpoint of step {step}: {output} (--resume goes on from it)\n"
             )
         raise
 
 
-def summary(trained: Trained) -> str:
+def _step_of(checkpoint: Path) -> int | None:
+    """The step of a checkpoint; None where there is none that can be read."""
+    try:
+        record = json.loads((checkpoint / "training.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    step = record.get("step") if isinstance(record, dict) else None
+    return step if isinstance(step, int) else None
+
+
+def summary(trained: Trained, language: Language) -> str:
     """A line or two: steps, losses, where the checkpoint is."""
-    if not trained.losses:
-        return "nothing was left to train\n"
-    held = f", held-out loss {trained.held_out[-1][1]:.4f}" if trained.held_out else ""
-    text = (
-        f"trained {len(trained.losses)} steps on {trained.tokens:,} tokens of data: "
-        f"loss {trained.losses[0]:.4f} -> {trained.losses[-1]:.4f}{held}\n"
-    )
+    say = _summary_in_chinese if language == "zh" else _summary
+    lines = [say(trained)] if trained.taken else [word("nothing was left to train", language)]
     if trained.output is not None:
-        text += f"checkpoint: {trained.output}\n"
-    return text
+        lines.append(f"{word('checkpoint', language)}: {trained.output}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _summary(trained: Trained) -> str:
+    steps, before = len(trained.losses), len(trained.losses) - trained.taken
+    held = f", held-out loss {trained.held_out[-1][1]:.4f}" if trained.held_out else ""
+    return (
+        f"trained {steps} step{'' if steps == 1 else 's'} "
+        + (f"({before} before this run) " if before else "")
+        + f"on {trained.tokens:,} tokens of data: "
+        f"loss {trained.losses[0]:.4f} -> {trained.losses[-1]:.4f}{held}"
+    )
+
+
+def _summary_in_chinese(trained: Trained) -> str:
+    before = len(trained.losses) - trained.taken
+    held = f"，留出文本损失 {trained.held_out[-1][1]:.4f}" if trained.held_out else ""
+    return (
+        f"训练了 {len(trained.losses)} 步"
+        + (f"（其中 {before} 步在本次之前）" if before else "")
+        + f"，数据共 {trained.tokens:,} 个 token："
+        f"损失 {trained.losses[0]:.4f} -> {trained.losses[-1]:.4f}{held}"
+    )

@@ -27,7 +27,7 @@ def training_tables(report: Report) -> Iterator[Rows]:
     if training is None:
         return
     yield _gradients(report.trace, report.language)
-    yield _saved(training, report.language)
+    yield _saved(training, report)
     yield _kinds(report, training)
 
 
@@ -64,7 +64,8 @@ def _folded(parameters: Sequence[ParameterRecord]) -> list[tuple[str, ParameterR
     ]
 
 
-def _saved(training: Training, language: Language) -> Rows:
+def _saved(training: Training, report: Report) -> Rows:
+    language = report.language
     heading = ("kept for the backward pass", "bytes", "largest")
     rows = [tuple(word(name, language) for name in heading)]
     groups: list[tuple[str, int, str, int]] = []
@@ -76,7 +77,7 @@ def _saved(training: Training, language: Language) -> Rows:
         if groups and groups[-1][1:3] == (layer.nbytes, largest) and _same(groups[-1][0], pattern):
             groups[-1] = (*groups[-1][:3], groups[-1][3] + 1)
         else:
-            groups.append((layer.path or "()", layer.nbytes, largest, 1))
+            groups.append((layer.path or report.trace.target or "()", layer.nbytes, largest, 1))
     for path, nbytes, largest, times in groups:
         label = path + (f" ... x{times}" if times > 1 else "")
         rows.append((label, format_bytes(nbytes), largest))

@@ -66,7 +66,9 @@ def heading(report: Report) -> list[tuple[str, str]]:
     if config:
         lines.append((word("configuration", language), config))
     if report.trace.environment:
-        run = "  ".join(f"{name}={value}" for name, value in report.trace.environment)
+        run = "  ".join(
+            f"{name}={word(value, language)}" for name, value in report.trace.environment
+        )
         lines.append((word("run", language), run))
     return [*lines, *_texts(report.trace, language)]
 

@@ -88,6 +88,11 @@ _CHINESE = {
     "shades": "深浅",
     "may not look": "不可见",
     "farthest row sum from 1": "行和与 1 的最大偏差",
+    "random": "随机",
+    "none": "无",
+    "forward, backward and update": "前向、反向与更新",
+    "checkpoint": "检查点",
+    "nothing was left to train": "没有剩余的训练步骤",
 }
 
 

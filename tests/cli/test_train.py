@@ -346,7 +346,41 @@ def test_a_traced_training_goes_on_untraced(command, book, tmp_path):
     common = ("train", "--config", "tiny-decoder", "--data", book, *SMALL, "--out", tmp_path / "m")
     assert command(*common)[0] == 0
     code, out, err = command(*common, "--steps", "8", "--resume", "--no-trace")
-    assert (code, "trained 8 steps" in out) == (0, True), err
+    assert (code, "trained 8 steps (6 before this run) on" in out) == (0, True), err
+    code, out, _ = command(*common, "--steps", "8", "--resume")
+    assert (code, out) == (0, f"nothing was left to train\ncheckpoint: {tmp_path / 'm'}\n")
+
+
+def test_a_training_is_summed_up_in_chinese(command, book, tmp_path):
+    common = ("train", "--config", "tiny-decoder", "--data", book, *SMALL, "--lang", "zh")
+    code, out, _ = command(*common, "--out", tmp_path / "m")
+    assert code == 0
+    last = out.splitlines()[-2:]
+    assert last[0].startswith("训练了 6 步，数据共 900 个 token：损失 5.")
+    assert last[1] == f"检查点: {tmp_path / 'm'}"
+    assert "pass=前向、反向与更新" in out
+
+
+@pytest.mark.parametrize("kind", ["tiny-decoder", "tiny-encoder"])
+def test_the_length_of_the_data_is_no_memory_of_a_step(command, tmp_path, kind):
+    memory = []
+    for copies in (1, 40):
+        path = tmp_path / "book.txt"
+        path.write_text(TEXT * copies)
+        code, out, err = command(
+            "train", "--config", kind, "--data", path, *SMALL, "--format", "json"
+        )
+        assert code == 0, err
+        found = json.loads(out)
+        training, totals = found["training"], found["totals"]
+        memory.append(
+            (
+                training["saved_for_backward_bytes"],
+                training["peak_bytes_beyond_parameters"],
+                totals["peak_activation_bytes"],
+            )
+        )
+    assert memory[0] == memory[1]
 
 
 @pytest.mark.parametrize(

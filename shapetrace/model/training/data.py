@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Generator, Tensor, rand, randint, stack, tensor, where
+from torch import Generator, Tensor, arange, rand, randint, tensor, where
 
 from shapetrace.model.errors import ModelError
 
@@ -91,8 +91,9 @@ class Text:
         ids: Int[Tensor, " tokens"] = (
             self.rest if held_out and self.rest.shape[0] > n else self.train
         )
-        starts = randint(ids.shape[0] - n, (B,), generator=generator).tolist()
-        return stack([ids[start : start + n + 1] for start in starts])
+        starts: Int[Tensor, "B 1"] = randint(ids.shape[0] - n, (B,), generator=generator)[:, None]
+        places: Int[Tensor, "B span"] = starts + arange(n + 1)
+        return ids[places]  # a copy: a slice would keep the whole text in the memory of a step
 
     def batch(self, B: int, n: int, generator: Generator, *, held_out: bool = False) -> Batch:
         """Texts, and at each position the token after it."""
