@@ -41,6 +41,8 @@ def choose_config(
     """
     from shapetrace.model import ModelConfig, presets  # noqa: PLC0415
 
+    if not name:
+        raise ShapetraceError("--config is empty; give a preset, a file or a directory")
     changes = dict(_setting(text) for text in settings)
     if attention is not None:
         changes["attention"] = attention
@@ -55,7 +57,7 @@ def choose_config(
 
 def _is_path(name: str) -> bool:
     path = Path(name)
-    return _exists(path) or path.suffix in {".toml", ".json"} or len(path.parts) > 1
+    return _exists(path) or path.suffix in {".toml", ".json"} or "/" in name or len(path.parts) > 1
 
 
 def _exists(path: Path) -> bool:

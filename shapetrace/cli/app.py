@@ -1,5 +1,6 @@
 """The Typer app with its commands, and the one place where errors become exit codes."""
 
+import re
 import sys
 import traceback
 from typing import Annotated
@@ -14,6 +15,7 @@ from shapetrace.cli.forward import forward
 from shapetrace.cli.generate import generate
 from shapetrace.cli.interrupt import CTRL_C
 from shapetrace.cli.report import report
+from shapetrace.cli.telling import tell
 from shapetrace.cli.trace import trace
 from shapetrace.cli.train import train
 from shapetrace.errors import ShapetraceError
@@ -104,9 +106,14 @@ def _explain(error: Exception) -> int:
     message = show() if show else str(error)
     if not getattr(error, "verbatim", False):
         message = " ".join(message.split())
-    if sys.stderr is not None:
-        sys.stderr.write(f"error: {_printable(message)}\n")
+    tell(f"error: {_printable(_in_words(message))}\n")
     return int(getattr(error, "exit_code", ShapetraceError.exit_code))
+
+
+def _in_words(message: str) -> str:
+    """A message of the option parser without Python's names of types."""
+    message = re.sub(r"is not a valid int(eger)?( range)?\b", "is not a whole number", message)
+    return re.sub(r"is not a valid float( range)?\b", "is not a number", message)
 
 
 def _printable(message: str) -> str:

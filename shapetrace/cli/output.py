@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from shapetrace.cli.interrupt import CTRL_C
+from shapetrace.cli.telling import silence, tell
 from shapetrace.errors import ShapetraceError
 from shapetrace.report import Canvas, Language, Level, build_report, choose
 from shapetrace.trace.records import Trace
@@ -52,7 +53,7 @@ def note(text: str) -> None:
     """Say on stderr what is going on, when someone is looking; stop if Ctrl-C was pressed."""
     CTRL_C.check()
     if sys.stderr is not None and sys.stderr.isatty():
-        sys.stderr.write(f"{text}\n")
+        tell(f"{text}\n")
 
 
 def check_writable(*paths: Path | None) -> None:
@@ -138,7 +139,7 @@ def _write_stdout(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as error:
-        _silence_stdout()
+        silence(sys.stdout.fileno())
         reason = "its reader closed it" if isinstance(error, BrokenPipeError) else error.strerror
         raise ShapetraceError(
             f"cannot write all of the result to standard output: {reason}"
@@ -160,17 +161,10 @@ def write_bytes(content: bytes) -> None:
         buffer.write(content)
         buffer.flush()
     except OSError as error:
-        _silence_stdout()
+        silence(sys.stdout.fileno())
         raise ShapetraceError(
             f"cannot write all of the diff to standard output: {error.strerror}"
         ) from error
-
-
-def _silence_stdout() -> None:
-    """Keep Python from failing again when it flushes stdout at exit."""
-    hole = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(hole, sys.stdout.fileno())
-    os.close(hole)
 
 
 def canvas(output: Path | None) -> Canvas:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Self
 
+from shapetrace.cli.telling import tell
 from shapetrace.units import format_seconds
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         """Leave the last line standing."""
         if self._open:
-            sys.stderr.write("\n")
+            tell("\n")
 
     def step(self, progress: Progress) -> None:
         """Show one step; elsewhere than on a terminal only those that were evaluated."""
@@ -34,13 +35,11 @@ class Bar:
         if self._screen:
             filled = _CELLS * progress.step // progress.steps
             bar = "#" * filled + "." * (_CELLS - filled)
-            sys.stderr.write(f"\r[{bar}] {text}\x1b[K")
+            tell(f"\r[{bar}] {text}\x1b[K")
             self._open = True
-        if progress.held_out_loss is not None and sys.stderr is not None:
-            sys.stderr.write("\n" if self._screen else f"{text}\n")
+        if progress.held_out_loss is not None:
+            tell("\n" if self._screen else f"{text}\n")
             self._open = False
-        if self._screen:
-            sys.stderr.flush()
 
 
 def line(progress: Progress) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from shapetrace.cli.output import Style, show, write
+from shapetrace.cli.telling import tell
 from shapetrace.errors import ShapetraceError
 from shapetrace.report.reporters import TABLE, choose
 from shapetrace.report.words import word
@@ -24,8 +24,7 @@ def show_training(trained: Trained, style: Style) -> int:
     """Show the first step, and where the training came to."""
     code = 0 if trained.trace is None else show(trained.trace, style)
     if style.output is None and choose(style.format, None) is not TABLE:
-        if sys.stderr is not None:  # stdout holds a file for programs, and nothing else
-            sys.stderr.write(summary(trained, style.language))
+        tell(summary(trained, style.language))  # stdout holds one document, and nothing else
     else:
         write(summary(trained, style.language), None)
     return code
@@ -55,10 +54,8 @@ def told_where(output: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         step = None if output is None else _step_of(output)
-        if step is not None and sys.stderr is not None:
-            sys.stderr.write(
-                f"\ninterrupted; checkpoint of step {step}: {output} (--resume goes on from it)\n"
-            )
+        if step is not None:
+            tell(f"\ninterrupted; checkpoint of step {step}: {output} (--resume goes on from it)\n")
         raise
 
 

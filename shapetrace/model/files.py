@@ -26,6 +26,8 @@ def read_config(path: Path) -> tuple[Values, str]:
     directory = path if is_folder(path) else None
     if directory is not None:
         path = directory / "config.json"
+        if not path.exists():
+            raise ModelError(f"{path} does not exist: {directory} is no directory of a model")
     values = read_toml(path) if path.suffix == ".toml" else read_json(path)
     if "model_type" in values:
         values = _from_huggingface(values, str(path), directory)
@@ -61,7 +63,9 @@ def read_toml(path: Path) -> Values:
     except RecursionError:
         raise ModelError(f"{path} is not valid TOML: it is nested too deeply") from None
     except ValueError as error:  # broken TOML, or a number of thousands of digits
-        raise ModelError(f"{path} is not valid TOML: {error}") from None
+        end = f"at line {text.rstrip().count(chr(10)) + 1}, the end of the document"
+        reason = str(error).replace("at end of document", end)
+        raise ModelError(f"{path} is not valid TOML: {reason}") from None
 
 
 def read_json(path: Path) -> Values:

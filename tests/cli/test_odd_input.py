@@ -161,3 +161,57 @@ def test_a_dash_is_stdout(command, tmp_path, monkeypatch, arguments):
     code, out, err = command(*arguments, "--format", "json", "-o", "-")
     assert (code, err, list(tmp_path.iterdir())) == (0, "", [])
     assert json.loads(out)["format_version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (("forward", "--config", "tiny-decoder", "--batch"), "a whole number"),
+        (("forward", "--config", "tiny-decoder", "--seed"), "a whole number"),
+        (("generate", "--config", "tiny-decoder", "--prompt", "a", "--top-k"), "a whole number"),
+        (("generate", "--config", "tiny-decoder", "--prompt", "a", "--top-p"), "a number"),
+        (("train", "--config", "tiny-decoder", "--data", "x", "--lr"), "a number"),
+        (("attention", "--config", "tiny-decoder", "--text", "a", "--layer"), "a whole number"),
+    ],
+)
+def test_a_number_that_is_none_is_said_in_words(command, arguments, kind):
+    code, out, err = command(*arguments, "many")
+    assert (code, out) == (2, "")
+    assert err == f"error: Invalid value for '{arguments[-1]}': 'many' is not {kind}.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "--config is empty; give a preset"),
+        ("./tiny-decoderr", "tiny-decoderr does not exist"),
+        ("sub/", "config.json does not exist: sub is no directory of a model"),
+        ("sub", "config.json does not exist: sub is no directory of a model"),
+        ("cut.toml", "(at line 2, the end of the document)"),
+    ],
+)
+def test_a_configuration_that_is_none(command, tmp_path, monkeypatch, name, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "cut.toml").write_text('kind = "decoder"\nlayers = [1,\n')
+    code, out, err = command("forward", "--config", name)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("forward", "--config", "no-such-preset"),
+        ("generate", "--config", "tiny-decoder", "--prompt", "a", "--max-new-tokens", "200"),
+        ("train", "--config", "tiny-decoder", "--data", "book.txt", "--steps", "2", "--seq", "8"),
+    ],
+)
+def test_a_reader_of_both_streams_that_is_gone_costs_no_exit_code(python, tmp_path, arguments):
+    (tmp_path / "book.txt").write_text("the quick brown fox " * 20)
+    process = subprocess.Popen(
+        [python, "-m", "shapetrace", *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=tmp_path,
+    )  # fmt: skip
+    process.stdout.close()
+    assert process.wait(60) == 2
