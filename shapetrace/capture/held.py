@@ -19,11 +19,15 @@ def parameter_shapes(model: nn.Module) -> dict[str, Shape]:
 
 
 def attributes(model: nn.Module) -> dict[str, dict[str, int]]:
-    """Integers that the user's modules hold; torch's own (`in_features`) name nothing."""
+    """Integers that the user's modules hold, by path of the module.
+
+    Those of torch's own modules (`in_features`) name nothing inside a model, where every
+    layer has them; only where such a module is all there is.
+    """
     found = {
         path: _whole_numbers(vars(module))
         for path, module in model.named_modules()
-        if not type(module).__module__.startswith("torch.nn")
+        if not path or not type(module).__module__.startswith("torch.nn")
     }
     config = getattr(getattr(model, "config", None), "__dict__", {})
     if "" in found:

@@ -25,7 +25,8 @@ def paths_of(trace):
 def test_a_bare_module_shows_what_it_takes_and_returns():
     trace = shapetrace.trace(nn.Linear(8, 4), torch.ones(2, 5, 8), dims={"B": 2, "n": 5})
     found = [(row.name, row.dims, row.flops) for row in trace.rows()]
-    assert found == [("input", "B n 8", 0), ("return", "B n 4", 2 * 2 * 5 * 8 * 4)]
+    work = 2 * 2 * 5 * 8 * 4
+    assert found == [("input", "B n in_features", 0), ("return", "B n out_features", work)]
     assert "nothing was recorded" not in str(trace)
 
 
@@ -44,9 +45,9 @@ def test_a_bare_sequence_shows_each_of_its_modules():
 @pytest.mark.parametrize(
     ("make", "returned"),
     [
-        (lambda: nn.LSTM(8, 6, batch_first=True), ["B n 6", "1 B 6", "1 B 6"]),
-        (lambda: nn.GRU(8, 6, batch_first=True), ["B n 6", "1 B 6"]),
-        (lambda: nn.Conv1d(5, 7, 3, padding=1), ["B 7 8"]),
+        (lambda: nn.LSTM(8, 6, batch_first=True), ["B n hidden_size", *["1 B hidden_size"] * 2]),
+        (lambda: nn.GRU(8, 6, batch_first=True), ["B n hidden_size", "1 B hidden_size"]),
+        (lambda: nn.Conv1d(5, 7, 3, padding=1), ["B out_channels 8"]),
         (lambda: nn.LayerNorm(8), ["B n 8"]),
     ],
     ids=["LSTM", "GRU", "Conv1d", "LayerNorm"],
