@@ -15,10 +15,12 @@ if TYPE_CHECKING:
         choose_config,
         configs,
         forward,
+        generate,
         load,
         record,
         save,
         trace,
+        train,
     )
     from shapetrace.trace.records import Trace
 
@@ -32,10 +34,12 @@ __all__ = [
     "choose_config",
     "configs",
     "forward",
+    "generate",
     "load",
     "record",
     "save",
     "trace",
+    "train",
 ]
 
 

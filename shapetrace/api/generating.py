@@ -89,7 +89,7 @@ def generate(
         ShapetraceError: For anything in this that cannot be; says what, and what to do.
 
     Example:
-        >>> from shapetrace.api import generate
+        >>> from shapetrace import generate
         >>> made = generate("tiny-decoder", ["dog bites"], max_new_tokens=3)
         >>> len(made.samples[0].token_ids)
         3
