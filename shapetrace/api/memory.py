@@ -87,7 +87,13 @@ META = "--device meta, which needs no weights, or a smaller --batch, --seq or --
 
 
 def check_fits(
-    name: str, parameters: int, activations: int, device: str, way_out: str = META
+    name: str,
+    parameters: int,
+    activations: int,
+    device: str,
+    way_out: str = META,
+    *,
+    kept: str = "parameters",
 ) -> None:
     """Refuse a run that needs more memory than there is.
 
@@ -97,6 +103,7 @@ def check_fits(
         activations: Bytes of the activations, estimated.
         device: ``cpu`` or ``cuda``.
         way_out: What to use instead, in the command's own options.
+        kept: What the bytes of the weights hold.
 
     Raises:
         ShapetraceError: With the bytes needed and the way out.
@@ -105,7 +112,7 @@ def check_fits(
     if available is None or needed <= available:
         return
     raise ShapetraceError(
-        f"{name} needs {format_count(needed)} bytes ({format_bytes(parameters)} of parameters, "
+        f"{name} needs {format_count(needed)} bytes ({format_bytes(parameters)} of {kept}, "
         f"about {format_bytes(activations)} of activations), and {device} has "
         f"{format_bytes(available)} left; use {way_out}"
     )

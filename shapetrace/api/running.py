@@ -93,7 +93,8 @@ def _check_memory(plan: Plan, activations: int) -> None:
     parameters = sum(parameter.nbytes for parameter in model.parameters())
     if plan.backward:
         parameters *= 2  # and a gradient of each
-    check_fits(plan.name, parameters, activations, plan.device)
+    kept = "parameters and gradients" if plan.backward else "parameters"
+    check_fits(plan.name, parameters, activations, plan.device, kept=kept)
 
 
 def _dtype(plan: Plan) -> torch.dtype:

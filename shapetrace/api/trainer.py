@@ -81,11 +81,15 @@ def _check_memory(job: Job) -> None:
     number = ITEM_BYTES["bfloat16"] if job.training.bf16 else item
     sides = 2 if job.config.kind == "encoder-decoder" else 1
     activations = sides * kept_bytes(job.config, job.training.batch, n, number)
-    check_fits(job.name, _KEPT_PER_NUMBER * parameters, activations, job.device, _SMALLER)
+    check_fits(
+        job.name, _KEPT_PER_NUMBER * parameters, activations, job.device, _SMALLER, kept=_KEPT
+    )
 
 
 _KEPT_PER_NUMBER = 4
 """Of each parameter: itself, its gradient, and AdamW's two moments."""
+
+_KEPT = "parameters, gradients and optimizer state"
 
 _SMALLER = "a smaller --batch with more of --accumulate, a smaller --seq, or a smaller model"
 """The way out of a training that does not fit."""

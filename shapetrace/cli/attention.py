@@ -66,7 +66,7 @@ def attention(
     from shapetrace.report.reporters import CSV, JSON, TABLE, choose  # noqa: PLC0415
 
     chosen = choose(format, output, (TABLE, JSON, CSV)).name
-    check_writable(output)
+    check_writable(output, reads=(config,))
     view = run(
         config,
         text,

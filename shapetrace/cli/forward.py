@@ -96,7 +96,7 @@ def forward(
     from shapetrace.trace.storage import save as save_trace  # noqa: PLC0415
 
     style = Style(level=level, layers=layers, language=lang, format=format, output=output)
-    check_writable(output, save)
+    check_writable(output, save, reads=(config, text_file))
     trace = api.forward(
         config,
         settings=set_ or (),

@@ -101,7 +101,7 @@ def generate(
         )
     bare = text_only and (output is None or output.suffix.lower() not in JSON.suffixes)
     chosen = format or ("table" if bare else choose(None, output, (TABLE, JSON)).name)
-    check_writable(output, save)
+    check_writable(output, save, reads=(config,))
     speaker = Speaker(texts=len(prompt) * samples, silent=chosen == "json" or output is not None)
     kind = choose_config(config, set_ or ()).kind
     generation = run(

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -56,8 +57,12 @@ def note(text: str) -> None:
         tell(f"{text}\n")
 
 
-def check_writable(*paths: Path | None) -> None:
+def check_writable(*paths: Path | None, reads: Sequence[Path | str | None] = ()) -> None:
     """Refuse files that cannot be written, before a long run and not after it.
+
+    Args:
+        paths: What will be written.
+        reads: What the command reads: a result never takes the place of what it came from.
 
     Raises:
         ShapetraceError: Naming the file and what is in the way.
@@ -65,8 +70,17 @@ def check_writable(*paths: Path | None) -> None:
     given = [path for path in paths if path is not None]
     for path in given:
         _check_one(path)
+        if any(_is_same(path, other) for other in reads if other is not None):
+            _refuse(path, "this command reads it")
     if len({path.resolve() for path in given}) < len(given):
         _refuse(given[-1], "the other result goes there too")
+
+
+def _is_same(path: Path, other: Path | str) -> bool:
+    try:
+        return path.is_file() and path.samefile(other)
+    except (OSError, ValueError):  # the other is a preset's name, say
+        return False
 
 
 def _check_one(path: Path) -> None:

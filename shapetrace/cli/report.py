@@ -31,5 +31,5 @@ def report(
     from shapetrace.trace.storage import load  # noqa: PLC0415
 
     style = Style(level=level, layers=layers, language=lang, format=format, output=output)
-    check_writable(output)
+    check_writable(output, reads=(trace,))
     return show(load(trace), style)

@@ -109,7 +109,7 @@ def train(
 
     style = Style(level=level, layers=layers, language=lang, format=format, output=output)
     check_shown(style, save, trace=trace, resume=resume)
-    check_writable(output, save)
+    check_writable(output, save, reads=(config, data))
     training = {
         "steps": steps,
         "batch": batch,

@@ -215,3 +215,29 @@ def test_a_reader_of_both_streams_that_is_gone_costs_no_exit_code(python, tmp_pa
     )  # fmt: skip
     process.stdout.close()
     assert process.wait(60) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (("forward", "--config", "tiny-decoder", "--text-file", "x.txt"), "-o"),
+        (("forward", "--config", "tiny-decoder", "--text-file", "x.txt"), "--save"),
+        (("forward", "--config", "x.json"), "-o"),
+        (("generate", "--config", "x.json", "--prompt", "a"), "--save"),
+        (("attention", "--config", "x.json", "--text", "a"), "-o"),
+        (("train", "--config", "tiny-decoder", "--data", "x.txt"), "-o"),
+        (("report", "x.txt"), "-o"),
+    ],
+)
+def test_a_result_never_replaces_what_it_came_from(
+    command, tmp_path, monkeypatch, arguments, option
+):
+    monkeypatch.chdir(tmp_path)
+    read = next(word for word in arguments if word.startswith("x."))
+    (tmp_path / read).write_text("kept")
+    (tmp_path / f"link-{read}").symlink_to(read)
+    for name in (read, f"./{read}", f"link-{read}"):
+        code, out, err = command(*arguments, option, name)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "this command reads it" in err
+    assert (tmp_path / read).read_text() == "kept"
