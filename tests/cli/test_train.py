@@ -394,3 +394,24 @@ def test_what_is_wrong_with_a_pair_is_said(command, tmp_path, line, found):
     assert code == 2
     assert "line 2: expected a source, one tab and a target" in err
     assert f"found {found}" in err
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
+def test_a_checkpoint_is_as_open_as_any_new_file(command, book, tmp_path, mask):
+    folder, before = tmp_path / "model", os.umask(mask)
+    try:
+        code, _, err = command(
+            "train",
+            "--config",
+            "tiny-decoder",
+            "--data",
+            book,
+            *SMALL,
+            "--no-trace",
+            "--out",
+            folder,
+        )
+    finally:
+        os.umask(before)
+    assert code == 0, err
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o666 & ~mask}

@@ -149,7 +149,10 @@ def _write(
     config = {"model_type": "shapetrace", **model.config.to_dict()}
     _write_json(directory / "config.json", config)
     tensors = {name: tensor.detach().contiguous() for name, tensor in model.named_parameters()}
-    save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
+    weights = directory / "model.safetensors"
+    save_file(tensors, weights, metadata={"format": "pt"})
+    # The library lets the owner alone read it; who may read the rest may read the weights.
+    weights.chmod((directory / "config.json").stat().st_mode & 0o777)
     for name, data in files.items():
         (directory / name).write_bytes(data)
     if record is not None:
