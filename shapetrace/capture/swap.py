@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType
+
+import torch
 
 from shapetrace.capture.discover import Wanted
 from shapetrace.capture.instrument import CodeKey, Instrumented, functions_in, instrument
@@ -37,6 +41,17 @@ class Swap:
     notes: list[str] = field(default_factory=list)
     originals: dict[CodeType, CodeType] = field(default_factory=dict)
     active: bool = False
+    _eager: AbstractContextManager[object] | None = None
+
+    def uncompiled(self) -> None:
+        """Let what ``torch.compile`` was given run as it is written, until `undo`.
+
+        Dynamo can't compile rewritten code. Without it in this process nothing is compiled,
+        and importing it would cost a second.
+        """
+        if self.functions and "torch._dynamo" in sys.modules:
+            self._eager = torch.compiler.set_stance("force_eager")
+            self._eager.__enter__()
 
     def undo(self) -> None:
         """Restore every function, also when Ctrl-C comes in the middle."""
@@ -56,6 +71,9 @@ class Swap:
             function, code = self.functions[-1]
             function.__code__ = code
             self.functions.pop()
+        if self._eager is not None:
+            self._eager.__exit__(None, None, None)
+            self._eager = None
         if self.originals:
             self._restore_closures()
 
@@ -88,6 +106,7 @@ def swap(wanted: Wanted) -> Swap:
     result = Swap(active=True)
     try:
         _put_in(wanted, result)
+        result.uncompiled()
     except BaseException:
         result.undo()
         raise
