@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from shapetrace.dims import Dim
 from shapetrace.dims.expressions import ExpressionError, UnboundNameError, evaluate
-from shapetrace.trace.naming import keyed
+from shapetrace.trace.naming import Key, keyed
 
 if TYPE_CHECKING:
     from shapetrace.trace.records import TensorRecord, Trace
+
+Dims: TypeAlias = tuple[Dim, ...]
 
 
 def carried(named: Trace, other: Trace, sizes: Mapping[str, int]) -> Trace:
@@ -23,15 +25,35 @@ def carried(named: Trace, other: Trace, sizes: Mapping[str, int]) -> Trace:
         sizes: Sizes of the inputs' named axes in the other run.
 
     Returns:
-        The other trace; a name is given to an axis only if it comes to its size there.
+        The other trace; a name is given to an axis only if it comes to its size there. What
+        a loop met more often there has the names that it had each time in the named run.
     """
     known = {**_sizes(named), **sizes}
     dims = {key: record.dims for key, record in keyed(named.scopes, named.sites, named.tensors)}
+    always = _always(dims)
     tensors = tuple(
-        replace(record, dims=_fitting(dims.get(key), record, known))
+        replace(record, dims=_fitting(dims.get(key, always.get(key[:-1])), record, known))
         for key, record in keyed(other.scopes, other.sites, other.tensors)
     )
     return replace(other, tensors=tensors)
+
+
+def _always(dims: Mapping[Key, Dims | None]) -> dict[tuple[object, ...], Dims]:
+    """By place in the source, whichever time: the names that its axes had every time."""
+    found: dict[tuple[object, ...], list[Dims]] = {}
+    for key, one in dims.items():
+        if one is not None:
+            found.setdefault(key[:-1], []).append(one)
+    return {
+        place: tuple(map(_same, zip(*seen, strict=True)))
+        for place, seen in found.items()
+        if len({len(one) for one in seen}) == 1
+    }
+
+
+def _same(axis: tuple[Dim, ...]) -> Dim:
+    """What an axis is each time; a name that no size fits where it is not always the same."""
+    return axis[0] if len({dim.name for dim in axis}) == 1 else Dim("", "literal", "differs")
 
 
 def _sizes(named: Trace) -> dict[str, int]:
@@ -44,9 +66,7 @@ def _sizes(named: Trace) -> dict[str, int]:
     } | {name: size for name, size in named.config if type(size) is int}
 
 
-def _fitting(
-    dims: tuple[Dim, ...] | None, record: TensorRecord, sizes: Mapping[str, int]
-) -> tuple[Dim, ...] | None:
+def _fitting(dims: Dims | None, record: TensorRecord, sizes: Mapping[str, int]) -> Dims | None:
     if dims is None or len(dims) != len(record.shape):
         return None
     return tuple(

@@ -88,7 +88,15 @@ def watched(
 
 
 def _run(model: nn.Module, call: Call) -> Any:
+    """Call a model.
+
+    Raises:
+        RuntimeError: In place of the `SystemExit` of a model that calls `sys.exit`.
+    """
     args, kwargs = call
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return model(*args, **kwargs)
+        try:
+            return model(*args, **kwargs)
+        except SystemExit as error:
+            raise RuntimeError(f"the model calls sys.exit({error.code!r})") from error

@@ -72,6 +72,79 @@ def test_uncommitted_changes_are_not_overwritten(capfdbinary, tmp_path):
     assert not list(tmp_path.glob("*.bak*"))
 
 
+LEAVING = """import sys
+from torch import nn
+
+
+class Tiny(nn.Module):
+    def forward(self, x):
+        if x.shape[0] {}:
+            sys.exit(3)
+        return x + 1
+"""
+
+
+def test_a_model_that_leaves_the_process_is_refused(capfdbinary, tmp_path):
+    file = tmp_path / "tiny.py"
+    file.write_text(LEAVING.format("== 2"))
+    said = refusal(capfdbinary, f"{file}:Tiny", "--input", "x:float32[B=2]")
+    assert "the model does not run on these inputs: " in said
+    assert "sys.exit(3)" in said
+
+
+def test_a_size_at_which_the_model_leaves_the_process_tells_nothing(capfdbinary, tmp_path):
+    file = tmp_path / "tiny.py"
+    file.write_text(LEAVING.format("!= 2"))
+    code, _, err = run(capfdbinary, f"{file}:Tiny", "--input", "x:float32[B=2]")
+    assert code == 0
+    assert "1 function annotated" in err
+
+
+LOOP = """import torch
+from torch import nn
+
+
+class Step(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.mix = nn.Linear(2 * width, width)
+
+    def forward(self, state, item):
+        return self.mix(torch.cat([state, item], -1))
+
+
+class Net(nn.Module):
+    def __init__(self, width=6):
+        super().__init__()
+        self.step = Step(width)
+
+    def forward(self, xs):
+        state = torch.zeros_like(xs[:, 0])
+        grown = xs[:, :0]
+        for i in range(xs.shape[1]):
+            state = self.step(state, xs[:, i])
+            grown = self.grow(grown, state)
+        return grown
+
+    def grow(self, so_far, one):
+        return torch.cat([so_far, one[:, None]], 1)
+"""
+
+
+def test_a_loop_as_long_as_an_input_has_names_at_every_turn(capfdbinary, tmp_path):
+    file = tmp_path / "loop.py"
+    file.write_text(LOOP)
+    code, out, _ = run(capfdbinary, f"{file}:Net", "--input", "xs:float32[B=3,n=4,6]")
+    assert code == 0
+    for line in (
+        '+        state: Float[torch.Tensor, "B width"],',
+        '+        item: Float[torch.Tensor, "B width"],',
+        '+        so_far: Float[torch.Tensor, "B so_far_1 width"],',
+        '+        one: Float[torch.Tensor, "B width"],',
+    ):
+        assert line in out.splitlines()
+
+
 @pytest.mark.slow
 def test_written_proven_and_stable(gpt, capfdbinary, tmp_path):
     original = gpt.read_bytes()
