@@ -13,6 +13,7 @@ from shapetrace.capture.elements import sizes_of
 from shapetrace.capture.events import FAILED_OP, OP, Event
 from shapetrace.capture.storages import Storages
 from shapetrace.cost import ATTRIBUTES, FORMULAS
+from shapetrace.trace.records import StorageKind
 
 _current_node: Callable[[], Any] = torch._C._current_autograd_node  # noqa: SLF001
 _sequence = torch._C._autograd._get_sequence_nr  # noqa: SLF001
@@ -32,6 +33,8 @@ class Plan:
         products: Whether it multiplies matrices: of a sparse one the shape is not the cost.
         looks: Whether more than tensors' shapes is to be noted.
         by_value: Whether its result's shape or what runs after may hang on tensors' values.
+        result: What a block is taken to hold that its result lies in and nothing made before:
+            that of a view was there before the run.
     """
 
     operator: Any
@@ -41,6 +44,7 @@ class Plan:
     by_value: bool = False
     products: bool = False
     looks: bool = False
+    result: StorageKind = "activation"
 
 
 _PLANS: dict[int, Plan] = {}
@@ -77,7 +81,14 @@ def _planned(operator: Any) -> Plan:
         by_value=_is_by_value(operator),
         products=packet in FORMULAS,
         looks=bool(attributes) or packet in FORMULAS,
+        result="input" if _is_view(operator) else "activation",
     )
+
+
+def _is_view(operator: Any) -> bool:
+    """Whether its result lies in an argument's memory; `lift_fresh` only looks as if."""
+    shares = any(result.alias_info is not None for result in operator._schema.returns)  # noqa: SLF001
+    return shares and "lift_fresh" not in str(operator)
 
 
 def _is_by_value(operator: Any) -> bool:
@@ -129,13 +140,13 @@ class OperatorMode(TorchDispatchMode):
         outputs: Shapes
         if type(result) is torch.Tensor:
             outputs, dtype = (_shape(result),), result.dtype
-            index(result, "activation")
+            index(result, plan.result)
         else:
             tensors = list(_tensors(result))
             outputs = tuple(_shape(tensor) for tensor in tensors)
             for tensor in tensors:
                 dtype = dtype or tensor.dtype
-                index(tensor, "activation")
+                index(tensor, plan.result)
         new = range(met, len(self._storages.blocks))
         node = _current_node()
         if node is not None:

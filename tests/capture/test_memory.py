@@ -72,6 +72,38 @@ class TiedHead(nn.Module):
         return self.head(self.embedding(ids) * self.scale)
 
 
+class Table(nn.Module):
+    """Reads a part of a tensor that is neither parameter nor buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.zeros(100_000, 4)
+
+    def forward(self, x):
+        part = self.table[:2]
+        return x + part
+
+
+def test_a_view_of_what_was_there_before_is_no_activation():
+    table, x = Table(), torch.ones(2, 4)
+    with record(table) as recording:
+        table(x)
+    assert summarise(recording.trace).peak_activation_bytes == 2 * 4 * 4
+    data = torch.zeros(100_000, 4)
+    model = nn.Linear(4, 4)
+    with torch.no_grad(), record(model) as recording:
+        first = data[:2]
+        model(first)
+    assert summarise(recording.trace).peak_activation_bytes == 2 * 4 * 4
+    made = record(model)
+    with torch.no_grad(), made:
+        rows = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
+        model(rows)
+    assert (
+        summarise(made.trace).peak_activation_bytes == 2 * 4 * 4
+    )  # what is made in the run does count
+
+
 def test_tied_parameters_are_one_storage_under_two_names():
     model = TiedHead()
     with torch.no_grad(), record(model) as recording:
