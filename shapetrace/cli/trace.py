@@ -82,7 +82,8 @@ def trace(
     place = _absolute(output)
     style = Style(level=level, layers=layers, language=lang, format=format, output=place)
     kept = _absolute(save)
-    check_writable(output, save)
+    named = (target, inputs or "", *(hf_config or ()))  # net.py:Net, make.py:inputs, config.json
+    check_writable(output, save, reads=(*named, *(name.rpartition(":")[0] for name in named)))
     request = Request(
         target,
         inputs=input_ or (),

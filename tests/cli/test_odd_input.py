@@ -227,13 +227,15 @@ def test_a_reader_of_both_streams_that_is_gone_costs_no_exit_code(python, tmp_pa
         (("attention", "--config", "x.json", "--text", "a"), "-o"),
         (("train", "--config", "tiny-decoder", "--data", "x.txt"), "-o"),
         (("report", "x.txt"), "-o"),
+        (("trace", "x.py:Net", "--input", "x:float32[B=2]"), "-o"),
+        (("trace", "net:Net", "--inputs", "x.py:make"), "--save"),
     ],
 )
 def test_a_result_never_replaces_what_it_came_from(
     command, tmp_path, monkeypatch, arguments, option
 ):
     monkeypatch.chdir(tmp_path)
-    read = next(word for word in arguments if word.startswith("x."))
+    read = next(word for word in arguments if word.startswith("x.")).partition(":")[0]
     (tmp_path / read).write_text("kept")
     (tmp_path / f"link-{read}").symlink_to(read)
     for name in (read, f"./{read}", f"link-{read}"):
