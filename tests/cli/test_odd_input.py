@@ -227,7 +227,7 @@ def test_a_reader_of_both_streams_that_is_gone_costs_no_exit_code(python, tmp_pa
         (("attention", "--config", "x.json", "--text", "a"), "-o"),
         (("train", "--config", "tiny-decoder", "--data", "x.txt"), "-o"),
         (("report", "x.txt"), "-o"),
-        (("trace", "x.py:Net", "--input", "x:float32[B=2]"), "-o"),
+        (("trace", "x.py:Net", "--input", "x:float32[B=2]", "--format", "json"), "-o"),
         (("trace", "net:Net", "--inputs", "x.py:make"), "--save"),
     ],
 )
