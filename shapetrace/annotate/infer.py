@@ -222,10 +222,10 @@ class _Draft:
             )
 
         found = Places(leaf, self.signature.visible).annotate(structures, prefix)
-        if isinstance(found, Unknown):
+        if isinstance(found, Unknown) or not _says_something(found, structures):
             self._leave(name, _unknown(structures))
             return None
-        return found if _says_something(found, structures) else None
+        return found
 
     def _tensors(self, name: str, pattern: Steps) -> dict[int, list[Seen]]:
         """By number of the call: the tensors at some steps into a value."""
@@ -264,9 +264,18 @@ def _unknown(structures: Sequence[Structure]) -> str:
     kinds = {structure.kind for structure in structures}
     if "ragged" in kinds:
         return "is a ragged tensor, which has no plain sizes"
-    classes = sorted(
-        {one.type_name for one in structures if one.kind in ("class", "fields") and one.type_name}
-    )
-    if classes:
-        return f"may be a {' or '.join(classes)}, which the file does not import"
+    for verb, places in (("may be", structures), ("holds", tuple(_inside(structures)))):
+        classes = sorted(
+            {one.type_name for one in places if one.kind in ("class", "fields") and one.type_name}
+        )
+        if classes:
+            return f"{verb} a {' or '.join(classes)}, which the file does not import"
     return "holds a tensor that was not recorded"
+
+
+def _inside(structures: Sequence[Structure]) -> Iterator[Structure]:
+    """What containers hold, at any depth."""
+    for structure in structures:
+        items = [item for _, item in structure.items]
+        yield from items
+        yield from _inside(items)

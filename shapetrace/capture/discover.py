@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import sys
 import sysconfig
 from collections.abc import Collection, Iterator, Mapping
@@ -51,6 +52,8 @@ _UNTRACED = frozenset(
     }
 )
 """Packages whose functions hold no model's code."""
+_PACKAGE = Path(__file__).parents[1]
+_MACHINERY = tuple(f"{_PACKAGE / part}{os.sep}" for part in ("api", "capture", "cli"))
 _CONTAINERS = nn.Sequential.forward.__code__.co_filename
 
 
@@ -72,7 +75,7 @@ def is_traced(file: str) -> bool:
 
 def _is_own(file: str) -> bool:
     """Whether a file is of the machinery that runs models, not of a model."""
-    return "shapetrace/capture/" in file or "shapetrace/api/" in file
+    return file.startswith(_MACHINERY)
 
 
 @contextlib.contextmanager

@@ -127,7 +127,7 @@ def blamed(found: list[Place]) -> int | None:
 
 
 def _is_own(file: str) -> bool:
-    return is_traced(file) and not is_internal(file) and "/shapetrace/api/" not in file
+    return is_traced(file) and not is_internal(file)
 
 
 def _is_module(file: str) -> bool:

@@ -47,7 +47,8 @@ def explain(trace: Trace) -> str:
 def _lines(origins: Origins, failure: Failure) -> Iterator[str]:
     where = origins.where()
     message = failure.message.strip().partition("\n")[0]
-    yield f"{failure.type_name}{f' in {where}' if where else ''}: {message}"
+    said = f": {message}" if message else ""
+    yield f"{failure.type_name}{f' in {where}' if where else ''}{said}"
     if failure.file:
         yield from _statement(failure)
     told = [o for o in failure.operands if o.text not in (o.value, repr(o.value))]

@@ -264,6 +264,19 @@ def test_an_output_class_that_the_file_names():
     ]
 
 
+@pytest.mark.parametrize("container", ["dict", "list"])
+def test_what_stands_in_a_container_and_has_no_name_is_told(container):
+    step = "['k']" if container == "dict" else "[0]"
+    inner = Structure("class", "sort", "torch.return_types", (("[0]", T),))
+    kinds = Structure(container, items=((step, inner),))
+    calls = [{"return": {f"{step}[0]": tensor("B n")}}]
+    found, result = inferred("def f(x): return [x]", calls, {"return": [kinds]})
+    assert found == {}
+    assert [one.reason for one in result.left_out] == [
+        "holds a sort, which the file does not import"
+    ]
+
+
 def test_a_named_tuple_made_by_a_call():
     kinds = Structure("fields", "Pair", "m", ((".left", T),))
     source = "Pair = namedtuple('Pair', 'left')\ndef f(x): return Pair(x)"
