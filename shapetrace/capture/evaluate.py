@@ -27,6 +27,22 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
     ast.MatMult: operator.matmul,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
 }
 _PLAIN = (int, float, bool, str, type(None), tuple, list, dict, slice, torch.Size, torch.dtype)
 _FUNCTIONS = frozenset({len, int, min, max, abs, tuple, list})
@@ -65,8 +81,11 @@ def _value(node: ast.AST, frame: FrameType) -> Any:  # noqa: C901 - one case per
             return tuple(_value(element, frame) for element in elts)
         case ast.List(elts=elts):
             return [_value(element, frame) for element in elts]
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -_light(_value(inner, frame))
+        case ast.UnaryOp(op=sign, operand=inner):
+            return _UNARY[type(sign)](_light(_value(inner, frame)))
+        case ast.Compare(left=left, ops=[compared], comparators=[right]):
+            sides = _light(_value(left, frame)), _light(_value(right, frame))
+            return _COMPARED[type(compared)](*sides)
         case ast.BinOp(left=left, op=sign, right=right):
             return _BINARY[type(sign)](_light(_value(left, frame)), _light(_value(right, frame)))
         case ast.Slice(lower=lower, upper=upper, step=step):

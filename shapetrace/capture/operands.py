@@ -19,6 +19,7 @@ from shapetrace.trace.records import Operand, Shape
 
 StorageOf = Callable[[torch.Tensor], int | None]
 _SHOWN = 12
+_WORKED_OUT = (ast.Call, ast.BinOp, ast.Subscript, ast.Compare, ast.UnaryOp)
 _CAPTURE = "/shapetrace/capture/"
 _WRAPPERS = ("_wrapped_call_impl", "_call_impl", "__call__")
 _PARAMETERS = (
@@ -110,7 +111,7 @@ class Operands:
             owner = self._try(node.func.value)
             if isinstance(owner, torch.Tensor):
                 yield self._tensor(_text(node.func.value), "self", owner)
-            elif isinstance(node.func.value, ast.Call | ast.BinOp | ast.Subscript):
+            elif isinstance(node.func.value, _WORKED_OUT):
                 yield Operand(_text(node.func.value), "self")
         given = _given(below)
         for number, argument in enumerate(node.args):
@@ -187,7 +188,7 @@ class Operands:
             value, stored = given, True  # the value itself, where ours is worked out again
         text = _text(node)
         if value is None or isinstance(value, nn.Module):
-            if isinstance(node, ast.Call | ast.BinOp | ast.Subscript):
+            if isinstance(node, _WORKED_OUT):
                 yield Operand(text, role)
         elif isinstance(value, int | float | str | slice | torch.dtype | torch.Size):
             shown = str(list(value)) if isinstance(value, torch.Size) else repr(value)

@@ -245,10 +245,25 @@ def _index(failure: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
         yield Clash(f"index {found[1]}, but {_axis(owner, axis)}", (Part(owner, axis),))
 
 
+_PLACE = re.compile(r"\b(dim(ension)?|axis|argument|position|index|number) #?\d+\b")
+"""Numbers that are no sizes."""
+_SIZES = re.compile(r"\[([\d, ]+)\](.*?)\[([\d, ]+)\]")
+
+
+def _differing(sizes: re.Match[str]) -> str:
+    """Of two lists of sizes, those that are not the same."""
+    left, right = (sizes[number].split(",") for number in (1, 3))
+    if len(left) != len(right):
+        return sizes[0]
+    pairs = [(a, b) for a, b in zip(left, right, strict=True) if a.strip() != b.strip()]
+    return " ".join(word for pair in pairs for word in pair)
+
+
 def _by_numbers(failure: Failure, tensors: Sequence[Operand]) -> Iterator[Clash]:
     """Sizes that the error's text names, where just one operand has each."""
     parts = []
-    for number in dict.fromkeys(re.findall(r"(?<![\w.])\d+(?![\w.]*\()", failure.message)):
+    message = _PLACE.sub("", _SIZES.sub(_differing, failure.message))
+    for number in dict.fromkeys(re.findall(r"(?<![\w.])\d+(?![\w.]*\()", message)):
         axes = [
             Part(operand, axis)
             for operand in tensors

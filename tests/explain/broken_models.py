@@ -353,3 +353,18 @@ class FloatLabels(nn.Module):
 class FloatGather(nn.Module):
     def forward(self, x, places):
         return x.gather(1, places)  # breaks
+
+
+class CompareChoice(nn.Module):
+    def forward(self, x, y):
+        return torch.where(x > 0, y, 0)  # breaks
+
+
+class InvertedMask(nn.Module):
+    def forward(self, mask, other, y):
+        return y.masked_fill(~(mask & other), 0)  # breaks
+
+
+class CrossedHeads(nn.Module):
+    def forward(self, x, y):
+        return F.scaled_dot_product_attention(x, y, y)  # breaks

@@ -28,6 +28,24 @@ def _ids(*values):
 
 CASES = [
     (
+        "CompareChoice",
+        (_f(3, 2, 8), _f(3, 2, 12)),
+        "return torch.where(x > 0, y, 0)",
+        ["x > 0: bool[3, 2, 8]", "clash: axis 2 of `x > 0` is 8, axis 2 of `y` is 12"],
+    ),
+    (
+        "InvertedMask",
+        (torch.ones(2, 5, dtype=torch.bool), torch.ones(2, 5, dtype=torch.bool), _f(2, 7)),
+        "return y.masked_fill(~(mask & other), 0)",
+        ["clash: axis 1 of `y` is 7, axis 1 of `~(mask & other)` is 5"],
+    ),
+    (
+        "CrossedHeads",  # the sizes that agree are no clash
+        (_f(2, 5, 8), _f(2, 5, 12)),
+        "return F.scaled_dot_product_attention(x, y, y)",
+        ["clash: axis 2 of `x` is 8, axis 2 of `y` is 12\n"],
+    ),
+    (
         "FlattenedImage",
         (_f(2, 3, 8, 8),),
         "return self.fc(x)",
