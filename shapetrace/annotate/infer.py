@@ -198,6 +198,9 @@ class _Draft:
         structures = self._structures("return")
         if not any(structure.has_tensor for structure in structures):
             return None
+        if self.signature.passes_on:
+            self._leave("return", "is whatever the function that is called returns")
+            return None
         found = self._annotation("return", structures, (), names, firm=False)
         return union([found, NONE]) if found and self.signature.may_return_none else found
 

@@ -55,6 +55,12 @@ class Signature:
     bindings: tuple[Binding, ...]
     visible: frozenset[str]
 
+    @property
+    def passes_on(self) -> bool:
+        """Whether it takes anything at all, as a decorator's wrapper does: `*args, **kwargs`."""
+        kinds = [one.kind for one in self.parameters if one.name not in ("self", "cls")]
+        return sorted(kinds) == ["args", "kwargs"]
+
 
 def signatures(source: bytes) -> tuple[Signature, ...]:
     """The functions of a file, in the order of their ``def`` lines.

@@ -278,7 +278,7 @@ def _range(tensor: torch.Tensor) -> str:
         low, high = torch.aminmax(tensor.detach())
     except (RuntimeError, NotImplementedError):  # empty, fake or of a subclass's own mind
         return ""
-    return f"{int(low)} to {int(high)}"
+    return f"{int(low)} to {int(high)}" if low != high else f"{int(low)}"
 
 
 def _filled(operands: list[Operand], shapes: list[Shape]) -> list[Operand]:

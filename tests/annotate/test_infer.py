@@ -301,6 +301,14 @@ def test_star_arguments_are_annotated_by_item():
     assert found == {"xs": 'Float[Tensor, "B n"]'}
 
 
+@pytest.mark.parametrize("parameters", ["*args, **kwargs", "self, *a, **k"])
+def test_what_passes_anything_on_promises_nothing(parameters):
+    calls = [{"return": tensor("B n")}]
+    found, result = inferred(f"def f({parameters}): pass", calls, {"return": [T]})
+    assert found == {}
+    assert "whatever the function that is called returns" in result.left_out[0].reason
+
+
 def test_an_implementation_with_overloads_is_left_alone():
     source = "\n\n\nfrom typing import overload\n@overload\ndef f(x: int) -> int: ...\ndef f(x): return x"
     result = infer([trace_of([{"x": tensor("n")}], line=7)], {}, {FILE: source.encode()})
