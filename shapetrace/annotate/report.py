@@ -81,6 +81,8 @@ def summary(
         runs: How many runs, each at sizes of its own, proved it; 0 to be silent of them.
     """
     written = [one for file in files for one in file.written]
+    if not written and not left_out:
+        return "nothing to add: all that held a tensor has its annotation\n"
     functions = {(file.file, one.line) for file in files for one in file.written}
     kinds = Counter(one.kind for one in written)
     changed = sum(file.changed for file in files)

@@ -58,3 +58,7 @@ def test_summary(tmp_path):
         "left out:\n"
         "  a.py:9 g `z` is odd\n"
     )
+
+
+def test_nothing_to_add_is_said_in_words(tmp_path):
+    assert summary([], [], 0, tmp_path).startswith("nothing to add: ")
