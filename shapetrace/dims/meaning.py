@@ -7,6 +7,9 @@ from typing import Literal
 
 Evidence = Literal["declared", "input", "probe", "attribute", "guess", "literal"]
 
+MARKS: dict[Evidence, str] = {"guess": "?", "attribute": "~"}
+"""What follows a name that is guessed by position, or an attribute of the same size."""
+
 
 @dataclass(frozen=True, slots=True)
 class Dim:
@@ -24,6 +27,11 @@ class Dim:
     name: str
     evidence: Evidence
     detail: str = ""
+
+    @property
+    def marked(self) -> str:
+        """The name for people: one that is guessed, or an attribute's, carries a mark."""
+        return self.name + MARKS.get(self.evidence, "")
 
 
 @dataclass(frozen=True, slots=True)

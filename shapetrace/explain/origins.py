@@ -75,7 +75,7 @@ class Origins:
         record, parameter = self._telling(operand), self.parameter(operand)
         dims = parameter.dims if parameter is not None else record.dims if record else None
         if dims is not None and len(dims) == len(shape):
-            return tuple("" if dim.name.isdecimal() else dim.name for dim in dims)
+            return tuple("" if dim.name.isdecimal() else dim.marked for dim in dims)
         if record is not None and record.declared and record.holds is not False:
             shapes = record.declared.shapes
             words = shapes[0].dims.split() if len(shapes) == 1 else []

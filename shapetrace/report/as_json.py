@@ -64,6 +64,7 @@ def _row(row: Row, times: int) -> dict[str, Any]:
         "name": row.name,
         "kind": row.kind,
         "dims": row.dims,
+        "evidence": list(row.evidence),
         "shape": None if row.shape is None else list(row.shape),
         "dtype": row.dtype,
         "bytes": row.bytes,

@@ -54,7 +54,15 @@ def _texts(report: Report, line: Line) -> tuple[str, ...]:
             meaning = f"{meaning} ({word('failed', report.language)})".strip()
     if row.shape is None or (line.is_call and report.level != "modules"):
         return (label, "", "", "", "", cost(row), meaning)
-    return (label, row.dims, sizes(row), row.dtype, format_bytes(row.bytes), cost(row), meaning)
+    return (
+        label,
+        row.marked_dims,
+        sizes(row),
+        row.dtype,
+        format_bytes(row.bytes),
+        cost(row),
+        meaning,
+    )
 
 
 def fitting(found: list[Column], width: int | None) -> tuple[list[Column], list[Column]]:

@@ -75,7 +75,7 @@ def _tensor_row(line: Line, last: Line, depth: int) -> tuple[str, ...]:
     row = line.row
     return (
         "  " * depth + line.label,
-        "" if line.is_call else row.dims,
+        "" if line.is_call else row.marked_dims,
         "" if line.is_call else _sizes(row.shape or (), last.row.shape or ()),
         _ends(cost(row), cost(last.row)),
         row.meaning,

@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, get_args
 
 from shapetrace.cost import flops
+from shapetrace.dims.meaning import MARKS, Evidence
 from shapetrace.report.meanings import meaning
 from shapetrace.trace.records import Shape
 
@@ -46,6 +47,8 @@ class Row:
         line: Line of the statement.
         storage: Index of the tensor's storage; None when unknown.
         internal: Whether the code is torch's own.
+        evidence: Where the name of each axis comes from (`Dim.evidence`); empty where the
+            axes were not named.
     """
 
     at: int
@@ -64,6 +67,15 @@ class Row:
     line: int
     storage: int | None = None
     internal: bool = False
+    evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def marked_dims(self) -> str:
+        """The named shape for people: a name that no probe bears out carries a mark."""
+        if not {"guess", "attribute"} & set(self.evidence):
+            return self.dims
+        names = zip(self.dims.split(), self.evidence, strict=True)
+        return " ".join(name + MARKS.get(evidence, "") for name, evidence in names)
 
 
 class Costs:
@@ -100,6 +112,10 @@ def named_shape(record: TensorRecord) -> str:
     return " ".join(map(str, record.shape))
 
 
+def _evidence(record: TensorRecord | None) -> tuple[Evidence, ...]:
+    return tuple(dim.evidence for dim in (record.dims if record else None) or ())
+
+
 def tensor_rows(trace: Trace, costs: Costs, language: Language) -> list[Row]:
     """A row for every named value, torch's own code included (marked ``internal``)."""
     return [_tensor_row(trace, costs, language, record) for record in trace.tensors]
@@ -126,6 +142,7 @@ def _tensor_row(trace: Trace, costs: Costs, language: Language, record: TensorRe
         line=site.line,
         storage=record.storage,
         internal=site.internal,
+        evidence=_evidence(record),
     )
 
 
@@ -167,6 +184,7 @@ def _module_row(index: int, scope: Scope, result: TensorRecord | None, costs: Co
         file=scope.file,
         line=scope.line,
         storage=result.storage if result else None,
+        evidence=_evidence(result),
     )
 
 

@@ -17,6 +17,7 @@ from shapetrace.units import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from shapetrace.dims import Evidence
     from shapetrace.report.document import Line, Report
     from shapetrace.report.rows import Row
     from shapetrace.report.words import Language
@@ -178,6 +179,13 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}%" if whole else ""
 
 
+_MARKED: dict[Evidence, str] = {
+    "guess": "`B?` is a name guessed from the axis's place in the input; `dims` gives others",
+    "attribute": "`width~` is an attribute that has the axis's size; no probe could move it",
+}
+"""What the marks of names say."""
+
+
 def remarks(report: Report) -> list[tuple[str, str]]:
     """What stands below the totals: what was not counted, the convention, notes."""
     language = report.language
@@ -189,6 +197,10 @@ def remarks(report: Report) -> list[tuple[str, str]]:
     if any(not row.complete for row in report.rows):
         mark = "? marks a statement of which some operators have no formula"
         lines.append((word("note", language), word(mark, language)))
+    found = {evidence for row in report.rows for evidence in row.evidence}
+    for evidence, text in _MARKED.items():
+        if evidence in found:
+            lines.append((word("note", language), word(text, language)))
     return lines + [(word("note", language), word(note, language)) for note in report.trace.notes]
 
 

@@ -50,6 +50,12 @@ _CHINESE = {
     ),
     "columns not shown at this width": "此宽度下未显示的列",
     "? marks a statement of which some operators have no formula": ("? 表示该语句中有算子没有公式"),
+    "`B?` is a name guessed from the axis's place in the input; `dims` gives others": (
+        "`B?` 是按轴在输入中的位置猜测的名字；可用 `dims` 指定"
+    ),
+    "`width~` is an attribute that has the axis's size; no probe could move it": (
+        "`width~` 是大小相同的属性名；没有探测能改变它"
+    ),
     "parameter": "参数",
     "shape": "形状",
     "gradient": "梯度",

@@ -49,6 +49,18 @@ def test_a_given_name_that_fits_nothing_is_told():
     assert not any("names no axis" in note for note in _noted({"B": 2, "n": 7, "width": 24}))
 
 
+def test_what_is_guessed_or_an_attributes_is_marked():
+    told = str(shapetrace.trace(Giver(), torch.randn(2, 7, 8), dims={"B": 2, "n": 7}))
+    assert "B n width~ " in told
+    assert "note: `width~` is an attribute" in told
+    assert "guessed" not in told
+    trace = shapetrace.trace(Giver(), torch.randn(2, 7, 8))
+    assert "B? n? width~ " in str(trace)
+    assert "guessed from the axis's place" in str(trace)
+    (row,) = (row for row in trace.to_dict()["rows"] if row["name"] == "h")
+    assert (row["dims"], row["evidence"]) == ("B n width", ["guess", "guess", "attribute"])
+
+
 def _noted(dims):
     return shapetrace.trace(Wide(24), torch.randn(2, 7, 8), dims=dims).notes
 

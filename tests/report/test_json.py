@@ -46,6 +46,7 @@ ROW = {
     "name": str,
     "kind": str,
     "dims": str,
+    "evidence": list,
     "shape": (list, type(None)),
     "dtype": str,
     "bytes": int,
