@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shapetrace.api.remaking import remade
+from shapetrace.api.remaking import distinct, remade
 from shapetrace.api.tally import Checked, Tally, installed_package
 from shapetrace.api.tracing import Request, read_aliases, read_inputs
 from shapetrace.check import check
@@ -199,13 +199,7 @@ def _other_sizes(sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """All a little larger and no two alike; then each alone doubled."""
     if not sizes:
         return
-    grown: dict[str, int] = {}
-    for name, size in sizes.items():
-        larger = size + 1
-        while larger in grown.values():
-            larger += 1
-        grown[name] = larger
-    yield grown
+    yield distinct(sizes)
     if len(sizes) > 1:
         yield from ({name: 2 * size} for name, size in sizes.items())
 

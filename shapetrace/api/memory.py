@@ -30,11 +30,9 @@ def activation_bytes(config: ModelConfig, B: int, n: int, item: int) -> int:
         item: Bytes of one number.
     """
     stream = 3 * B * n * config.d_model
-    heads = B * n * config.d_k * (2 * config.h + 2 * config.h_kv)
-    scores = 2 * B * config.h * n * n if config.attention == "explicit" else 0
-    hidden = B * n * config.d_ff * (3 if config.gated else 2)
+    looking, hidden = _in_a_block(config, B, n)
     logits = 0 if config.head == "none" else B * n * config.vocab_size
-    return item * (stream + max(heads + scores, hidden, logits))
+    return item * (stream + max(looking, hidden, logits))
 
 
 def kept_bytes(config: ModelConfig, B: int, n: int, item: int) -> int:
@@ -46,15 +44,23 @@ def kept_bytes(config: ModelConfig, B: int, n: int, item: int) -> int:
         n: Tokens in each.
         item: Bytes of one number.
     """
-    # Of a block: its two normed inputs, the heads, the mixed values; of its scores the
-    # weights and what the softmax was given; of its hidden features before and after.
-    stream = 4 * B * n * config.d_model
+    stream = 4 * B * n * config.d_model  # a block's two normed inputs and what it adds
+    looking, hidden = _in_a_block(config, B, n)
+    blocks = max(config.layers, config.decoder_layers)
+    logits = 3 * B * n * config.vocab_size  # themselves, their logarithms, their gradient
+    return item * (blocks * (stream + looking + hidden) + logits)
+
+
+def _in_a_block(config: ModelConfig, B: int, n: int) -> tuple[int, int]:
+    """How many numbers a block's attention holds, and how many its feed-forward.
+
+    The heads with the values they mix; where scores are made, the weights and what the
+    softmax was given; the hidden features before and after.
+    """
     heads = B * n * config.d_k * (2 * config.h + 2 * config.h_kv)
     scores = 2 * B * config.h * n * n if config.attention == "explicit" else 0
     hidden = B * n * config.d_ff * (3 if config.gated else 2)
-    blocks = max(config.layers, config.decoder_layers)
-    logits = 3 * B * n * config.vocab_size  # themselves, their logarithms, their gradient
-    return item * (blocks * (stream + heads + scores + hidden) + logits)
+    return heads + scores, hidden
 
 
 def looked_at_bytes(config: ModelConfig, n: int) -> int:

@@ -19,10 +19,10 @@ def other_sizes(free: Mapping[str, int]) -> list[dict[str, int]]:
         return []
     doubled = {name: 2 * size for name, size in free.items()}
     alone = [{name: 2 * size} for name, size in free.items()] if len(free) > 1 else []
-    return [_distinct(free), doubled, *alone]
+    return [distinct(free), doubled, *alone]
 
 
-def _distinct(sizes: Mapping[str, int]) -> dict[str, int]:
+def distinct(sizes: Mapping[str, int]) -> dict[str, int]:
     """Each size a little larger, and no two alike: what is equal by chance shows."""
     found: dict[str, int] = {}
     for name, size in sizes.items():

@@ -40,10 +40,7 @@ def render(report: Report, canvas: Canvas) -> str:
 
 def _texts(lines: Iterable[tuple[str, str]], style: str, pen: Pen, canvas: Canvas) -> Iterator[str]:
     for label, text in lines:
-        whole = f"{label}: {text}".splitlines()
-        first, *rest = (piece for line in whole for piece in wrap(line, canvas.width))
-        yield pen.paint(first[: len(label)], style) + first[len(label) :]
-        yield from rest
+        yield from pen.labelled(label, text, style, canvas.width)
 
 
 def _body(report: Report, pen: Pen, canvas: Canvas) -> Iterator[str]:

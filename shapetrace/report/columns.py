@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from shapetrace.report.grid import GAP
 from shapetrace.report.wording import calls_meaning, cost, sizes
 from shapetrace.report.words import word
 from shapetrace.units import format_bytes
@@ -14,7 +15,6 @@ from shapetrace.units import format_bytes
 if TYPE_CHECKING:
     from shapetrace.report.document import Line, Report
 
-_GAP = 2
 _NARROWEST_MEANING = 18
 _DROPPED_FIRST = ("dtype", "bytes", "FLOPs", "sizes")
 _FIRST = {"tensors": "tensor", "modules": "module", "ops": "operator"}
@@ -79,7 +79,7 @@ def fitting(found: list[Column], width: int | None) -> tuple[list[Column], list[
         return found, []
     meaning = found[-1]
     rest = found[:-1]
-    if _taken(rest) + _GAP + min(_NARROWEST_MEANING, meaning.width) <= width:
+    if _taken(rest) + GAP + min(_NARROWEST_MEANING, meaning.width) <= width:
         return found, []
     kept, gone = list(rest), [meaning]
     for key in _DROPPED_FIRST:
@@ -91,4 +91,4 @@ def fitting(found: list[Column], width: int | None) -> tuple[list[Column], list[
 
 
 def _taken(found: list[Column]) -> int:
-    return sum(column.width for column in found) + _GAP * (len(found) - 1)
+    return sum(column.width for column in found) + GAP * (len(found) - 1)

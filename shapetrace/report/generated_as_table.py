@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from shapetrace.report.generated import runs, totals
 from shapetrace.report.generated_tensors import tensors_by_run
-from shapetrace.report.grid import Pen, wrap
+from shapetrace.report.grid import Pen
 from shapetrace.report.small import Rows, small_table
 from shapetrace.report.wording import cost
 from shapetrace.report.words import word
@@ -109,7 +109,4 @@ def _totals(generation: Generation, pen: Pen, canvas: Canvas, language: Language
 
 
 def _said(label: str, text: str, pen: Pen, canvas: Canvas, language: Language) -> Iterator[str]:
-    name = word(label, language)
-    first, *rest = wrap(f"{name}: {text}", canvas.width)
-    yield pen.paint(first[: len(name)], "bold") + first[len(name) :]
-    yield from rest
+    yield from pen.labelled(word(label, language), text, "bold", canvas.width)

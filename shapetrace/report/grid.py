@@ -51,6 +51,20 @@ class Pen:
             return text
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
 
+    def labelled(self, label: str, text: str, style: str, width: int | None) -> Iterator[str]:
+        """A text after its label, in as many lines as it needs.
+
+        Args:
+            label: Is painted.
+            text: May have lines of its own.
+            style: Of the label.
+            width: Cells in a line; None when nothing limits it.
+        """
+        whole = f"{label}: {text}".splitlines()
+        first, *rest = (piece for line in whole for piece in wrap(line, width))
+        yield self.paint(first[: len(label)], style) + first[len(label) :]
+        yield from rest
+
     def row(self, tracks: Sequence[Track], texts: Sequence[str], style: str = "") -> Iterator[str]:
         """A row's lines: as many as its longest text needs.
 
