@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from shapetrace.errors import ShapetraceError
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
         trace,
         train,
     )
-    from shapetrace.trace.records import Trace
+    from shapetrace.records.trace import Trace
 
 __version__ = "0.1.0"
 
@@ -55,36 +53,3 @@ def __getattr__(name: str) -> object:
 def __dir__() -> list[str]:
     """All names, those not yet imported too."""
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """This package's own class: `trace` and `annotate` are functions and subpackages.
-
-    Importing the subpackage would put the module in the function's place; here it does not.
-    ``from shapetrace.trace import Scope`` works as for any package.
-    """
-
-    @property
-    def trace(self) -> object:
-        """The function."""
-        from shapetrace import api  # noqa: PLC0415
-
-        return api.trace
-
-    @trace.setter
-    def trace(self, module: object) -> None:
-        """What the import system does with the subpackage."""
-
-    @property
-    def annotate(self) -> object:
-        """The function."""
-        from shapetrace import api  # noqa: PLC0415
-
-        return api.annotate
-
-    @annotate.setter
-    def annotate(self, module: object) -> None:
-        """What the import system does with the subpackage."""
-
-
-sys.modules[__name__].__class__ = _Package

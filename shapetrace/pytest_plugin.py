@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from shapetrace.api.assertions import Shapes
-    from shapetrace.api.tally import Checked
+    from shapetrace.api.checks.tally import Checked
     from shapetrace.check.findings import Finding
 
 _KEY = "shapetrace"
@@ -37,8 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if not config.getoption("--shapetrace"):
         return
-    from shapetrace.api.sessions import ProjectCheck  # noqa: PLC0415 - only when asked for
-    from shapetrace.api.settings import read_settings  # noqa: PLC0415
+    from shapetrace.api.checks.check_tests import ProjectCheck  # noqa: PLC0415 - only when asked for
+    from shapetrace.api.project import read_settings  # noqa: PLC0415
     from shapetrace.check.rules import chosen  # noqa: PLC0415
     from shapetrace.errors import ShapetraceError  # noqa: PLC0415
 

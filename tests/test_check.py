@@ -6,7 +6,7 @@ import pytest
 
 from shapetrace.check import check
 from shapetrace.dims import Declaration, DeclaredShape, Dim
-from shapetrace.trace.records import Scope, Site, TensorRecord, Trace
+from shapetrace.records.trace import Scope, Site, TensorRecord, Trace
 
 
 class Run:

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.api.choosing import choose_config
-from shapetrace.api.traced import Traced
-from shapetrace.api.watching import record, trace
-from shapetrace.trace.records import Trace
-from shapetrace.trace.storage import load as read
-from shapetrace.trace.storage import save
+from shapetrace.api.recording import record, trace
+from shapetrace.api.transformer.configuration import choose_config
+from shapetrace.records.storage import load as read
+from shapetrace.records.storage import save
+from shapetrace.records.trace import Trace
+from shapetrace.report.traced import Traced
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from shapetrace.api.annotating import annotate_instance as annotate
-    from shapetrace.api.check_block import checking
-    from shapetrace.api.generating import generate
-    from shapetrace.api.one_pass import forward
-    from shapetrace.api.training import train
+    from shapetrace.api.annotating.annotate import annotate_instance as annotate
+    from shapetrace.api.checks.check_with import checking
+    from shapetrace.api.transformer.forward import forward
+    from shapetrace.api.transformer.generation import generate
+    from shapetrace.api.transformer.training import train
     from shapetrace.model import ModelConfig
 
 __all__ = [
@@ -43,23 +43,23 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Import what only some callers need at its first use."""
     if name == "forward":
-        from shapetrace.api.one_pass import forward  # noqa: PLC0415
+        from shapetrace.api.transformer.forward import forward  # noqa: PLC0415
 
         return forward
     if name == "generate":
-        from shapetrace.api.generating import generate  # noqa: PLC0415
+        from shapetrace.api.transformer.generation import generate  # noqa: PLC0415
 
         return generate
     if name == "train":
-        from shapetrace.api.training import train  # noqa: PLC0415
+        from shapetrace.api.transformer.training import train  # noqa: PLC0415
 
         return train
     if name == "checking":
-        from shapetrace.api.check_block import checking  # noqa: PLC0415
+        from shapetrace.api.checks.check_with import checking  # noqa: PLC0415
 
         return checking
     if name == "annotate":
-        from shapetrace.api.annotating import annotate_instance  # noqa: PLC0415
+        from shapetrace.api.annotating.annotate import annotate_instance  # noqa: PLC0415
 
         return annotate_instance
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

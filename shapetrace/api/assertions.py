@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from shapetrace.check.agreement import same
 from shapetrace.dims import Binding, Named, align, fit, parse_dims
 from shapetrace.errors import ShapetraceError, nearest
-from shapetrace.trace.folds import expand
+from shapetrace.records.folds import expand
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from shapetrace.api.traced import Traced
-    from shapetrace.trace.records import TensorRecord, Trace
+    from shapetrace.records.trace import TensorRecord, Trace
+    from shapetrace.report.traced import Traced
 
 _ASKED = -1
 
@@ -50,7 +50,7 @@ class Shapes:
             dims: Names of the inputs' axes by size.
             kwargs: Its keyword arguments.
         """
-        from shapetrace.api.watching import trace  # noqa: PLC0415 - needs torch
+        from shapetrace.api.recording import trace  # noqa: PLC0415 - needs torch
 
         traced = trace(model, *args, dims=dims, **kwargs)
         self.use(traced)

@@ -18,7 +18,7 @@ from shapetrace.dims import Bindings, Dim, fit, parse_dims
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from shapetrace.trace.records import Trace
+    from shapetrace.records.trace import Trace
 
 __all__ = ["Mismatch", "MismatchKind", "check"]
 

@@ -28,7 +28,7 @@ from shapetrace.dims import (
 
 if TYPE_CHECKING:
     from shapetrace.check.mismatch import Mismatch
-    from shapetrace.trace.records import Trace
+    from shapetrace.records.trace import Trace
 
 _PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97)
 

@@ -13,7 +13,7 @@ from shapetrace.dims import Binding, Bindings, Dim, Named, align, names_in, pars
 
 if TYPE_CHECKING:
     from shapetrace.check.mismatch import Mismatch
-    from shapetrace.trace.records import Trace
+    from shapetrace.records.trace import Trace
 
 
 @dataclass

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shapetrace.dims import DeclaredShape
-    from shapetrace.trace.records import TensorRecord, Trace
+    from shapetrace.records.trace import TensorRecord, Trace
 
 CONFIGURATION = -1
 """The source of a binding that no tensor made."""

@@ -12,7 +12,7 @@ from shapetrace.check.rules import rule_of
 if TYPE_CHECKING:
     from shapetrace.check.enforcement import Unenforced
     from shapetrace.check.mismatch import Mismatch
-    from shapetrace.trace.records import Trace
+    from shapetrace.records.trace import Trace
 
 Sizes = tuple[tuple[str, int], ...]
 

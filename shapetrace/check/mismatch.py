@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from shapetrace.dims import short_dtype
 
 if TYPE_CHECKING:
-    from shapetrace.trace.records import TensorRecord, Trace
+    from shapetrace.records.trace import TensorRecord, Trace
 
 MismatchKind = Literal[
     "size",

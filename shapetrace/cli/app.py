@@ -7,17 +7,17 @@ from typing import Annotated
 
 import typer
 
-from shapetrace.cli.annotate import annotate
-from shapetrace.cli.attention import attention
-from shapetrace.cli.check import check
-from shapetrace.cli.configs import configs
-from shapetrace.cli.forward import forward
-from shapetrace.cli.generate import generate
+from shapetrace.cli.commands.annotate import annotate
+from shapetrace.cli.commands.attention import attention
+from shapetrace.cli.commands.check import check
+from shapetrace.cli.commands.configs import configs
+from shapetrace.cli.commands.forward import forward
+from shapetrace.cli.commands.generate import generate
+from shapetrace.cli.commands.report import report
+from shapetrace.cli.commands.trace import trace
+from shapetrace.cli.commands.train import train
 from shapetrace.cli.interrupt import CTRL_C
-from shapetrace.cli.report import report
 from shapetrace.cli.telling import tell
-from shapetrace.cli.trace import trace
-from shapetrace.cli.train import train
 from shapetrace.errors import ShapetraceError
 
 _USAGE_ERROR = typer.BadParameter.__bases__[0]

@@ -10,8 +10,8 @@ from typing import NoReturn
 from shapetrace.cli.interrupt import CTRL_C
 from shapetrace.cli.telling import silence, tell
 from shapetrace.errors import ShapetraceError
+from shapetrace.records.trace import Trace
 from shapetrace.report import Canvas, Language, Level, build_report, choose
-from shapetrace.trace.records import Trace
 
 
 @dataclass(frozen=True, slots=True)

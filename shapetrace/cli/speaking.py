@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shapetrace.cli.output import canvas, write
-from shapetrace.report.generated_as_json import as_json
-from shapetrace.report.generated_as_table import as_table
+from shapetrace.report.generation.as_json import as_json
+from shapetrace.report.generation.as_table import as_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from shapetrace.report.generated import Generation
-    from shapetrace.report.words import Language
+    from shapetrace.report.generation.records import Generation
+    from shapetrace.report.language.words import Language
 
 ARROW = " => "
 """Between a source and the target that an encoder-decoder writes for it."""

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from shapetrace.cli.output import Style, show, write
 from shapetrace.cli.telling import tell
 from shapetrace.errors import ShapetraceError
-from shapetrace.report.reporters import TABLE, choose
-from shapetrace.report.words import word
+from shapetrace.report.formats.reporters import TABLE, choose
+from shapetrace.report.language.words import word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from shapetrace.api.training import Trained
-    from shapetrace.report.words import Language
+    from shapetrace.api.transformer.training import Trained
+    from shapetrace.report.language.words import Language
 
 
 def show_training(trained: Trained, style: Style) -> int:

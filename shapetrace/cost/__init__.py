@@ -5,11 +5,11 @@ is a function with `@formula("aten.x")`. See `registry`. What only a training st
 generation needs (`training`, `symbolic`) is imported from its own file.
 """
 
-from shapetrace.cost import attention, contraction, convolution, fused, matmul, recurrent  # noqa: F401 - register
+from shapetrace.cost.formulas import attention, contraction, convolution, fused, matmul, recurrent  # noqa: F401 - register
+from shapetrace.cost.formulas.registry import ATTRIBUTES, FORMULAS, formula, operator_of
 from shapetrace.cost.memory import Peak, innermost_scope, peak
 from shapetrace.cost.parts import PARTS, Part, part_of
 from shapetrace.cost.prices import Prices, flops, price
-from shapetrace.cost.registry import ATTRIBUTES, FORMULAS, formula, operator_of
 from shapetrace.cost.summary import Summary, parts_of, summarise
 
 __all__ = [

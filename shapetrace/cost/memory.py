@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shapetrace.trace.queries import peak_bytes
+from shapetrace.records.queries import peak_bytes
 
 if TYPE_CHECKING:
-    from shapetrace.trace.records import ParameterRecord, StorageKind, Trace
+    from shapetrace.records.trace import ParameterRecord, StorageKind, Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from shapetrace.cost.registry import FORMULAS, MissingShapeError, operator_of
-from shapetrace.cost.zero import does_no_product
+from shapetrace.cost.formulas.registry import FORMULAS, MissingShapeError, operator_of
+from shapetrace.cost.formulas.zero import does_no_product
 
 if TYPE_CHECKING:
-    from shapetrace.trace.records import OpRecord, TensorRecord, Trace
+    from shapetrace.records.trace import OpRecord, TensorRecord, Trace
 
 
 def flops(op: OpRecord) -> int | None:

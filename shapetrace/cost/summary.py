@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from shapetrace.cost.formulas.registry import operator_of
 from shapetrace.cost.memory import Peak, distinct_parameters, peak
 from shapetrace.cost.parts import PARTS, Part, part_of
 from shapetrace.cost.prices import Prices, price
-from shapetrace.cost.registry import operator_of
 from shapetrace.units import FLOP_CONVENTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shapetrace.trace.records import Trace
+    from shapetrace.records.trace import Trace
 
 ByPart = tuple[tuple[Part, int], ...]
 """A number for each of the six parts, in their fixed order."""

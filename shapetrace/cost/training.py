@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from shapetrace.cost.memory import Peak, distinct_parameters, peak
 
 if TYPE_CHECKING:
-    from shapetrace.trace.records import StorageKind, Trace
+    from shapetrace.records.trace import StorageKind, Trace
 
 BEYOND: tuple[StorageKind, ...] = ("activation", "gradient", "state")
 """Kinds of memory that a step needs beside the parameters and the input."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shapetrace.trace.records import Operand
+from shapetrace.records.trace import Operand
 
 
 @dataclass(frozen=True, slots=True)

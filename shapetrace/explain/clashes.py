@@ -13,7 +13,7 @@ from math import prod
 
 from shapetrace.explain.clash import Clash, Part
 from shapetrace.explain.element_types import devices, dtypes
-from shapetrace.trace.records import Failure, Operand
+from shapetrace.records.trace import Failure, Operand
 
 Rule = Callable[[Failure, Sequence[Operand]], Iterator[Clash]]
 

@@ -10,7 +10,7 @@ from shapetrace.explain.clash import Clash, Part
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from shapetrace.trace.records import Failure, Operand
+    from shapetrace.records.trace import Failure, Operand
 
 _DTYPES = re.compile(r"dtype|scalar type|\b(long|int|float|half|double|bool)(tensor)?\b")
 _INTEGERS = re.compile(r"\b(long|int|int64|int32)(tensor)?\b|int32/int64|\bind(ex|ices)\b")

@@ -17,7 +17,7 @@ from shapetrace.explain.places import place
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from shapetrace.trace.records import Failure, OpRecord, Shape, TensorRecord, Trace
+    from shapetrace.records.trace import Failure, OpRecord, Shape, TensorRecord, Trace
 
 _CHANGED = re.compile(
     r"modified by an inplace operation: \[[\w.]+ \[([\d, ]*)\]\]"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 from shapetrace.dims import Dim, Evidence
 
 if TYPE_CHECKING:
-    from shapetrace.trace.records import Trace
+    from shapetrace.records.trace import Trace
 
 _ORDER: tuple[str, ...] = get_args(Evidence)
 

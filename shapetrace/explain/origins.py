@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shapetrace.explain.places import place
-from shapetrace.trace.records import Failure, Trace
+from shapetrace.records.trace import Failure, Trace
 
 if TYPE_CHECKING:
-    from shapetrace.trace.records import Operand, ParameterRecord, Scope, TensorRecord
+    from shapetrace.records.trace import Operand, ParameterRecord, Scope, TensorRecord
 
 _IDENTIFIER = re.compile(r"(?:self\.)?[A-Za-z_]\w*")
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shapetrace.explain.clash import Clash, Part
-    from shapetrace.trace.records import Failure, Operand, Trace
+    from shapetrace.records.trace import Failure, Operand, Trace
 
 _CALLERS = 4
 

@@ -17,6 +17,7 @@ from shapetrace.model.errors import ModelError
 from shapetrace.model.presets import presets
 
 if TYPE_CHECKING:
+    from shapetrace.model.checkpoints.weights import from_pretrained
     from shapetrace.model.transformer import (
         Decoder,
         Encoder,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
         Transformer,
         build,
     )
-    from shapetrace.model.weights import from_pretrained
 
 __all__ = [
     "Decoder",
@@ -51,7 +51,7 @@ def __getattr__(name: str) -> object:
 
         return getattr(transformer, name)
     if name in _WEIGHTS:
-        from shapetrace.model import weights  # noqa: PLC0415 - torch is slow to import
+        from shapetrace.model.checkpoints import weights  # noqa: PLC0415 - torch is slow to import
 
         return getattr(weights, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

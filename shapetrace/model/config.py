@@ -223,7 +223,7 @@ class ModelConfig:
         Raises:
             ModelError: The file is missing, broken, or not a configuration.
         """
-        from shapetrace.model.files import read_config  # noqa: PLC0415 - for lifting out
+        from shapetrace.model.checkpoints.files import read_config  # noqa: PLC0415 - for lifting out
 
         values, where = read_config(Path(path))
         return cls.from_dict(values, where)

@@ -3,12 +3,12 @@
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from shapetrace.model.blocks import block
-from shapetrace.model.cache import Cache, LayerCache
 from shapetrace.model.config import ModelConfig
-from shapetrace.model.heads import LanguageHead
-from shapetrace.model.stack import Stack
-from shapetrace.model.visibility import left_side
+from shapetrace.model.layers.blocks import block
+from shapetrace.model.layers.cache import Cache, LayerCache
+from shapetrace.model.layers.heads import LanguageHead
+from shapetrace.model.layers.stack import Stack
+from shapetrace.model.layers.visibility import left_side
 
 
 class Decoder(Stack):

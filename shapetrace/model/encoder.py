@@ -3,12 +3,12 @@
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from shapetrace.model.blocks import block
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.errors import ModelError
-from shapetrace.model.heads import MaskedLanguageHead, Pooler
-from shapetrace.model.stack import Stack
-from shapetrace.model.visibility import both_sides
+from shapetrace.model.layers.blocks import block
+from shapetrace.model.layers.heads import MaskedLanguageHead, Pooler
+from shapetrace.model.layers.stack import Stack
+from shapetrace.model.layers.visibility import both_sides
 
 
 class Encoder(Stack):

@@ -3,14 +3,14 @@
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from shapetrace.model.blocks import cross_block
-from shapetrace.model.cache import Cache, LayerCache, MemoryCache
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.encoder import Encoder
 from shapetrace.model.errors import ModelError
-from shapetrace.model.heads import LanguageHead
-from shapetrace.model.stack import Stack, Transformer
-from shapetrace.model.visibility import across, left_side
+from shapetrace.model.layers.blocks import cross_block
+from shapetrace.model.layers.cache import Cache, LayerCache, MemoryCache
+from shapetrace.model.layers.heads import LanguageHead
+from shapetrace.model.layers.stack import Stack, Transformer
+from shapetrace.model.layers.visibility import across, left_side
 
 
 class CrossDecoder(Stack):

@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import softmax
 
-from shapetrace.model import explicit
-from shapetrace.model.attention import Attention, CrossAttention, GroupedCrossAttention
+from shapetrace.model.layers import explicit
+from shapetrace.model.layers.attention import Attention, CrossAttention, GroupedCrossAttention
 
 
 @dataclass(frozen=True)

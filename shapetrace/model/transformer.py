@@ -13,8 +13,8 @@ from shapetrace.model.config import ModelConfig
 from shapetrace.model.decoder import Decoder
 from shapetrace.model.encoder import Encoder, MaskedEncoder
 from shapetrace.model.encoder_decoder import EncoderDecoder
-from shapetrace.model.norm import LayerNorm, RMSNorm
-from shapetrace.model.stack import Transformer
+from shapetrace.model.layers.norm import LayerNorm, RMSNorm
+from shapetrace.model.layers.stack import Transformer
 
 __all__ = ["Decoder", "Encoder", "EncoderDecoder", "MaskedEncoder", "Transformer", "build", "frame"]
 

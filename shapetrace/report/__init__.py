@@ -2,10 +2,10 @@
 
 from shapetrace.report.building import build_report
 from shapetrace.report.document import Report
-from shapetrace.report.reporter import Canvas, Reporter
-from shapetrace.report.reporters import REPORTERS, choose
+from shapetrace.report.formats.reporter import Canvas, Reporter
+from shapetrace.report.formats.reporters import REPORTERS, choose
+from shapetrace.report.language.words import LANGUAGES, Language
 from shapetrace.report.rows import LEVELS, Level, Row
-from shapetrace.report.words import LANGUAGES, Language
 
 __all__ = [
     "LANGUAGES",

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, set_cell_size
 
-from shapetrace.report.grid import Pen
-from shapetrace.report.words import word
+from shapetrace.report.language.words import word
+from shapetrace.report.layout.grid import Pen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shapetrace.report.reporter import Canvas
-    from shapetrace.report.words import Language
+    from shapetrace.report.formats.reporter import Canvas
+    from shapetrace.report.language.words import Language
 
 FORMAT_VERSION = 1
 SHADES, ASCII_SHADES = " \u2591\u2592\u2593\u2588", " .+*#"

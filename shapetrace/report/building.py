@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from shapetrace.check import check
 from shapetrace.cost import price, summarise
+from shapetrace.records.folds import expand
 from shapetrace.report.document import Report, build_rows
 from shapetrace.report.rows import Costs
-from shapetrace.trace.folds import expand
 
 if TYPE_CHECKING:
+    from shapetrace.records.trace import Trace
+    from shapetrace.report.language.words import Language
     from shapetrace.report.rows import Level
-    from shapetrace.report.words import Language
-    from shapetrace.trace.records import Trace
 
 
 def build_report(

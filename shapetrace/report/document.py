@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from shapetrace.check import Mismatch
 from shapetrace.cost import Summary
+from shapetrace.records.trace import Trace
 from shapetrace.report import rows as rows_of
 from shapetrace.report.folding import Folder
+from shapetrace.report.language.words import Language
 from shapetrace.report.rows import Level, Row
 from shapetrace.report.tree import Call, Repeat, grow, hoisted, prune, without_echoes
-from shapetrace.report.words import Language
-from shapetrace.trace.records import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

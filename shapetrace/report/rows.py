@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from shapetrace.cost import flops
 from shapetrace.dims.meaning import MARKS, Evidence
-from shapetrace.report.meanings import meaning
-from shapetrace.trace.records import Shape
+from shapetrace.records.trace import Shape
+from shapetrace.report.language.meanings import meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shapetrace.cost import Prices
-    from shapetrace.report.words import Language
-    from shapetrace.trace.records import Scope, TensorRecord, Trace
+    from shapetrace.records.trace import Scope, TensorRecord, Trace
+    from shapetrace.report.language.words import Language
 
 Level = Literal["tensors", "modules", "ops"]
 LEVELS: tuple[Level, ...] = get_args(Level)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from shapetrace.report.small import Rows
-from shapetrace.report.words import word
+from shapetrace.report.language.words import word
+from shapetrace.report.layout.small import Rows
 from shapetrace.units import format_bytes, format_flops
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from shapetrace.cost.training import Training
+    from shapetrace.records.trace import ParameterRecord, Trace
     from shapetrace.report.document import Report
-    from shapetrace.report.words import Language
-    from shapetrace.trace.records import ParameterRecord, Trace
+    from shapetrace.report.language.words import Language
 
 _SHOWN = 3
 """Blocks of memory that are named for each layer; the JSON has them all."""

@@ -10,7 +10,7 @@ from shapetrace.report.rows import Row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapetrace.trace.records import Trace
+    from shapetrace.records.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,17 +26,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shapetrace.annotate import Wishes, write_in_place
-from shapetrace.api.annotating import annotate
-from shapetrace.api.tracing import Request
-from shapetrace.capture.checked_source import functions_in
-from shapetrace.capture.inputs import from_specs
-from shapetrace.capture.proving import Proof
-from shapetrace.capture.target import resolve
+from shapetrace.annotation import Wishes, write_in_place
+from shapetrace.api.annotating.annotate import annotate
+from shapetrace.api.tracing.trace_target import Request
+from shapetrace.capture.proof.checked_source import functions_in
+from shapetrace.capture.proof.proof import Proof
+from shapetrace.capture.target.inputs import from_specs
+from shapetrace.capture.target.target import resolve
 from shapetrace.dims.specs import parse_specs
-from tests.annotate.enforced import forgetting
+from tests.annotation.enforced import forgetting
 
-SOURCES = Path(__file__).parents[1] / "annotate"
+SOURCES = Path(__file__).parents[1] / "annotation"
 INSTALL = "; make one: python3.12 -m venv rt && rt/bin/pip install righttyper torch numpy jaxtyping beartype"
 _DIMS = re.compile(r"""Tensor, *\\*["']([^"'\\]*)""")
 _NOTHING = re.compile(r"D?\d+|_|\.\.\.|[a-z]+_\d+|\w+_\d+_or_.*")

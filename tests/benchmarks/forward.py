@@ -22,10 +22,10 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from shapetrace.api.naming import probed
+from shapetrace.api.tracing.probe_names import probed
 from shapetrace.capture import record
-from shapetrace.capture.inputs import CallInputs
-from shapetrace.capture.instances import subject_of
+from shapetrace.capture.target.inputs import CallInputs
+from shapetrace.capture.target.instances import subject_of
 from shapetrace.model import ModelConfig, from_pretrained
 
 Pass = Callable[[], float]

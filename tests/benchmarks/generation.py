@@ -19,13 +19,13 @@ from collections.abc import Callable
 
 import torch
 
-from shapetrace.api.generator import more_functions
-from shapetrace.capture.discover import joined, reachable
-from shapetrace.capture.steps import StepRecording
+from shapetrace.api.transformer.generate_run import more_functions
+from shapetrace.capture.record_steps import StepRecording
+from shapetrace.capture.source.discover import joined, reachable
 from shapetrace.model import from_pretrained
 from shapetrace.model.generation import Request, generate
-from shapetrace.trace.records import Trace
-from shapetrace.trace.storage import dumps
+from shapetrace.records.storage import dumps
+from shapetrace.records.trace import Trace
 
 PROMPT, NEW = 16, 64
 TINY = {"n_layer": 4, "n_embd": 128, "n_head": 4, "vocab_size": 1000, "n_positions": 1100}

@@ -10,8 +10,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 import shapetrace
-from shapetrace.capture.discover import reachable
-from shapetrace.capture.session import Session
+from shapetrace.capture.background import Session
+from shapetrace.capture.source.discover import reachable
 
 
 class Block(nn.Module):

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from shapetrace.capture import record
-from shapetrace.capture.probes import probe
-from shapetrace.capture.subject import Subject
+from shapetrace.capture.probing.probe import probe
+from shapetrace.capture.target.subject import Subject
 from shapetrace.model import ModelConfig, build
-from shapetrace.trace.declared import declared_dims
-from shapetrace.trace.naming import named
+from shapetrace.naming.declared import declared_dims
+from shapetrace.naming.name_trace import named
 
 KINDS = ("tiny-encoder", "tiny-decoder", "tiny-encoder-decoder")
 VARIANTS = (

@@ -11,8 +11,8 @@ import typing
 import pytest
 from torch.nn.modules import activation, rnn, transformer
 
-from shapetrace.capture.excerpt import excerpt
-from shapetrace.capture.instrument import first_line, instrument
+from shapetrace.capture.source.excerpt import excerpt
+from shapetrace.capture.source.instrument import first_line, instrument
 from tests.capture import models_under_test
 
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from shapetrace.capture.inputs import CallInputs, check_signature, from_file, from_specs
+from shapetrace.capture.target.inputs import CallInputs, check_signature, from_file, from_specs
 from shapetrace.dims.specs import parse_specs
 from shapetrace.errors import ShapetraceError
 

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from shapetrace.capture.living import functions_of, living_functions, searched_once
+from shapetrace.capture.source.live_functions import functions_of, living_functions, searched_once
 
 
 def made():

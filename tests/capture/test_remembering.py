@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch import nn
 
-from shapetrace.capture.inputs import CallInputs
-from shapetrace.capture.instances import subject_of
-from shapetrace.capture.probe_runs import ProbeRuns
-from shapetrace.capture.remembering import Remembering
-from shapetrace.capture.swap import swap
-from shapetrace.capture.weightless import meta
+from shapetrace.capture.probing.probe_runs import ProbeRuns
+from shapetrace.capture.recorder.swap import swap
+from shapetrace.capture.target.inputs import CallInputs
+from shapetrace.capture.target.instances import subject_of
+from shapetrace.capture.weightless.memo import Remembering
+from shapetrace.capture.weightless.modes import meta
 from tests.capture.models_under_test import CASES
 
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from shapetrace.capture import events, record
-from shapetrace.capture.assemble import UNSEEN
+from shapetrace.capture import record
+from shapetrace.capture.recorder import events
+from shapetrace.capture.recorder.assemble import UNSEEN
 from shapetrace.cost import summarise
 from shapetrace.model import ModelConfig, build
 from tests.capture.models_under_test import CASES, Stack, rand

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from shapetrace.api.generating import generate
-from shapetrace.api.generator import STEPS, flops_by_step
-from shapetrace.capture.record import Recording
-from shapetrace.capture.steps import StepRecording
+from shapetrace.api.transformer.generate_run import STEPS, flops_by_step
+from shapetrace.api.transformer.generation import generate
+from shapetrace.capture.record_steps import StepRecording
+from shapetrace.capture.recording import Recording
 from shapetrace.cost import summarise
-from shapetrace.trace.folds import expand
-from shapetrace.trace.storage import dumps
+from shapetrace.records.folds import expand
+from shapetrace.records.storage import dumps
 
 
 def clockless(trace):

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from shapetrace.capture.inputs import from_specs
-from shapetrace.capture.target import resolve
+from shapetrace.capture.target.inputs import from_specs
+from shapetrace.capture.target.target import resolve
 from shapetrace.dims.specs import parse_specs
 from shapetrace.errors import ShapetraceError
 

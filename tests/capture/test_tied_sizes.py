@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from shapetrace.api.tracing import Request, trace_target
+from shapetrace.api.tracing.trace_target import Request, trace_target
 from shapetrace.explain import explain_names
 
 MODELS = """

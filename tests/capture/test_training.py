@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from shapetrace.api.training import train
-from shapetrace.capture.training import TrainingRecording
+from shapetrace.api.transformer.training import train
+from shapetrace.capture.record_training import TrainingRecording
 from shapetrace.cost import price
 from shapetrace.model import ModelConfig, build
 from shapetrace.model.training import mean_loss

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from shapetrace.api.check_runs import check_target
-from shapetrace.api.tracing import Request
+from shapetrace.api.checks.check_target import check_target
+from shapetrace.api.tracing.trace_target import Request
 from shapetrace.check.rules import chosen
 
 NUMBER = itertools.count()

@@ -15,20 +15,20 @@ import jaxtyping
 import pytest
 import torch
 
-from shapetrace.annotate import Wishes, write_in_place
-from shapetrace.api import check_runs
-from shapetrace.api.annotating import annotate
-from shapetrace.api.check_runs import _Checking, _probed_dims, check_target
-from shapetrace.api.naming import probed, run_tamely
-from shapetrace.api.tracing import Request, read_inputs
-from shapetrace.capture.braces import filled
-from shapetrace.capture.declarations import Declared, verdicts
-from shapetrace.capture.elsewhere import elsewhere, owned_sizes
-from shapetrace.capture.target import resolve
+from shapetrace.annotation import Wishes, write_in_place
+from shapetrace.api.annotating.annotate import annotate
+from shapetrace.api.checks import check_target as check_runs
+from shapetrace.api.checks.check_target import _Checking, _probed_dims, check_target
+from shapetrace.api.tracing.probe_names import probed, run_tamely
+from shapetrace.api.tracing.trace_target import Request, read_inputs
+from shapetrace.capture.declared.evaluate import Declared, verdicts
+from shapetrace.capture.probing.resized_models import elsewhere, owned_sizes
+from shapetrace.capture.source.braces import filled
+from shapetrace.capture.target.target import resolve
 from shapetrace.check import check
 from shapetrace.check.findings import by_accident, from_mismatches
 from shapetrace.dims import Declaration, DeclaredShape
-from tests.annotate.enforced import forgetting
+from tests.annotation.enforced import forgetting
 
 MODEL = Path(__file__).parent / "annotated_model.py"
 REQUEST = Request(f"{MODEL}:Net", inputs=["ids:int64[B=3,n=5]<50"])
@@ -140,7 +140,7 @@ EQUIVALENT = {  # `h` and `d_k` are what `self.h` and `self.d_k` hold, in every 
 
 
 WHOLE = {"n_embd", "n_head", "n_kv", "vocab", "hidden", "classes", "1", "7"}
-SOURCES = Path(__file__).parents[1] / "annotate"
+SOURCES = Path(__file__).parents[1] / "annotation"
 WRITTEN = {
     "Model": (
         SOURCES / "small_gpt.py.txt",

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from shapetrace.api.check_runs import check_target
-from shapetrace.api.tracing import Request
+from shapetrace.api.checks.check_target import check_target
+from shapetrace.api.tracing.trace_target import Request
 
 OWN = Path(__file__).parent / "own_models.py"
 

@@ -8,8 +8,8 @@ import textwrap
 
 import pytest
 
-from shapetrace.api import check_runs
-from shapetrace.api.tracing import Request
+from shapetrace.api.checks import check_target as check_runs
+from shapetrace.api.tracing.trace_target import Request
 from tests.covered.packages import needs
 
 LENS = """

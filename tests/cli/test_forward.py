@@ -126,7 +126,7 @@ def test_a_missing_target_is_the_text_again_and_said(command):
 
 
 def test_random_ids_are_the_same_for_the_same_seed():
-    from shapetrace.api.inputs import random_inputs  # noqa: PLC0415
+    from shapetrace.api.transformer.inputs import random_inputs  # noqa: PLC0415
     from shapetrace.model import ModelConfig  # noqa: PLC0415
 
     config = ModelConfig.from_preset("tiny-decoder")

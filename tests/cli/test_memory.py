@@ -3,7 +3,7 @@
 import pytest
 
 import shapetrace
-from shapetrace.api.memory import (
+from shapetrace.api.transformer.memory import (
     _free_of_group,
     activation_bytes,
     available_bytes,

@@ -69,9 +69,9 @@ def test_a_text_never_moves_the_cursor(command, text):
 def test_tokens_of_a_vocabulary_never_turn_the_line_around(saved):
     from dataclasses import replace  # noqa: PLC0415
 
+    from shapetrace.records.storage import load  # noqa: PLC0415
     from shapetrace.report import build_report  # noqa: PLC0415
-    from shapetrace.report.wording import heading  # noqa: PLC0415
-    from shapetrace.trace.storage import load  # noqa: PLC0415
+    from shapetrace.report.language.wording import heading  # noqa: PLC0415
 
     trace = replace(load(saved), tokens=((("\u202eab\x9b\n\x1b", 7),),))
     shown = dict(heading(build_report(trace, "tensors", "en", folded=True)))["text"]
@@ -104,7 +104,7 @@ def test_an_error_with_stderr_closed_keeps_its_exit_code(python):
 
 
 def test_meanings_are_for_what_the_axes_say():
-    from shapetrace.report.meanings import meaning  # noqa: PLC0415
+    from shapetrace.report.language.meanings import meaning  # noqa: PLC0415
 
     assert meaning("x", "B n d_model", "en") == "one vector per token: the residual stream"
     assert meaning("x", "B c h w", "en") == ""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from shapetrace.cost import FORMULAS, flops, formula
-from shapetrace.trace.records import OpRecord
+from shapetrace.records.trace import OpRecord
 
 sizes = st.integers(1, 64)
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode, flop_registry
 
 from shapetrace.cost import FORMULAS, flops
-from shapetrace.cost.zero import WITHOUT_FORMULA, ZERO, does_no_product
+from shapetrace.cost.formulas.zero import WITHOUT_FORMULA, ZERO, does_no_product
 
 
 def counted(function):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from shapetrace.cost import PARTS, part_of, peak, price, summarise
-from shapetrace.trace.records import (
+from shapetrace.records.trace import (
     OpRecord,
     ParameterRecord,
     Scope,

@@ -15,16 +15,16 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from shapetrace.api.naming import probed
+from shapetrace.api.tracing.probe_names import probed
 from shapetrace.capture import record
-from shapetrace.capture.inputs import CallInputs, from_specs
-from shapetrace.capture.instances import subject_of
-from shapetrace.capture.target import resolve
+from shapetrace.capture.target.inputs import CallInputs, from_specs
+from shapetrace.capture.target.instances import subject_of
+from shapetrace.capture.target.target import resolve
 from shapetrace.cost import summarise
 from shapetrace.dims import Dim
 from shapetrace.dims.specs import parse_specs
-from shapetrace.trace.naming import named
-from shapetrace.trace.records import TensorRecord, Trace
+from shapetrace.naming.name_trace import named
+from shapetrace.records.trace import TensorRecord, Trace
 from tests.capture.test_untouched import codes, state
 from tests.covered.packages import needs
 

@@ -32,7 +32,7 @@ def recorded(run, model=None, wanted=None):
 
 
 def entered_by(run):
-    from shapetrace.capture.discover import entered  # noqa: PLC0415
+    from shapetrace.capture.source.discover import entered  # noqa: PLC0415
 
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")

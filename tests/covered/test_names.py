@@ -15,7 +15,7 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 
 import shapetrace
-from shapetrace.api.tracing import Request, trace_target
+from shapetrace.api.tracing.trace_target import Request, trace_target
 from shapetrace.dims import evaluate
 from tests.covered import named_models as m
 from tests.covered.study import dims_of

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from shapetrace.model import ModelConfig
-from shapetrace.model.blocks import block, cross_block
-from shapetrace.model.visibility import across, both_sides
+from shapetrace.model.layers.blocks import block, cross_block
+from shapetrace.model.layers.visibility import across, both_sides
 
 PARTS = {"self_attn": "attention", "multihead_attn": "cross_attention"}
 

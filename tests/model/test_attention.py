@@ -5,7 +5,8 @@ import itertools
 import pytest
 import torch
 
-from shapetrace.model import ModelConfig, build, explicit, fused
+from shapetrace.model import ModelConfig, build
+from shapetrace.model.layers import explicit, fused
 
 KINDS = ("encoder", "decoder", "encoder-decoder")
 POSITIONS = ("sinusoidal", "learned", "rope", "none")

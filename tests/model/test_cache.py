@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from shapetrace.model import ModelConfig, build
-from shapetrace.model.cache import Cache
+from shapetrace.model.layers.cache import Cache
 
 SIZES = {"layers": 2, "d_model": 32, "h": 4, "vocab_size": 50, "init_std": 0.2}
 

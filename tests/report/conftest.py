@@ -6,8 +6,7 @@ from math import prod
 import pytest
 
 from shapetrace.dims import Dim
-from shapetrace.report import build_report
-from shapetrace.trace.records import (
+from shapetrace.records.trace import (
     Failure,
     OpRecord,
     ParameterRecord,
@@ -17,6 +16,7 @@ from shapetrace.trace.records import (
     TensorRecord,
     Trace,
 )
+from shapetrace.report import build_report
 
 SIZES = {"B": 2, "n": 16, "d_model": 64, "h": 4, "d_k": 16, "d_ff": 256, "vocab_size": 512}
 TEXT = ("Once", " upon", " a", ' "time"\n')

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from shapetrace.report import Canvas
-from shapetrace.report.as_csv import render as render_csv
-from shapetrace.report.as_json import render as render_json
+from shapetrace.report.formats.as_csv import render as render_csv
+from shapetrace.report.formats.as_json import render as render_json
 
 TOP = {
     "format_version": int,

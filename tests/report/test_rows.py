@@ -6,8 +6,8 @@ import pytest
 
 from shapetrace.cost import price
 from shapetrace.dims import Declaration, DeclaredShape, Dim
+from shapetrace.records.trace import TensorRecord
 from shapetrace.report.rows import Costs, named_shape
-from shapetrace.trace.records import TensorRecord
 
 LINEAR = 262_144
 SCORES = 65_536

@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from shapetrace.report import REPORTERS, Canvas
-from shapetrace.report.as_table import render
+from shapetrace.report.formats.as_table import render
 
 WIDTHS = (40, 60, 80, 120, 200)
 ANSI = re.compile(r"\x1b\[[0-9;]*m")

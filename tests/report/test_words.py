@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import shapetrace.report as package
-from shapetrace.report.words import word
+from shapetrace.report.language.words import word
 from shapetrace.units import FLOP_CONVENTION
 
 _HEADINGS = {"heading", "names"}

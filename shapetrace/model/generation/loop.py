@@ -14,13 +14,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
 
-from shapetrace.model.attention import Attention
-from shapetrace.model.cache import Cache
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.decoder import Decoder
 from shapetrace.model.encoder_decoder import EncoderDecoder
 from shapetrace.model.errors import ModelError
 from shapetrace.model.generation.sampling import Sampling, choose
+from shapetrace.model.layers.attention import Attention
+from shapetrace.model.layers.cache import Cache
 
 OnToken = Callable[[Sequence[int | None]], None]
 

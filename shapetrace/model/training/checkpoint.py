@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
+from shapetrace.model.checkpoints.files import read_json
 from shapetrace.model.errors import ModelError
-from shapetrace.model.files import read_json
-from shapetrace.model.stack import Transformer
+from shapetrace.model.layers.stack import Transformer
 
 STATE = "training.pt"
 RECORD = "training.json"

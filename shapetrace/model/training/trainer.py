@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from shapetrace.model.errors import ModelError
-from shapetrace.model.stack import Transformer
+from shapetrace.model.layers.stack import Transformer
 from shapetrace.model.training.data import Batch, Data
 from shapetrace.model.training.objective import logits_of, loss_of, mean_loss
 from shapetrace.model.training.settings import TrainingSettings, learning_rate

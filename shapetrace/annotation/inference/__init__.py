@@ -1,0 +1,1 @@
+"""From observed values to annotations: which names, shapes and types each function may promise."""

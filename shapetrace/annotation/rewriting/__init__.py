@@ -1,0 +1,1 @@
+"""A plan into source, by LibCST: signatures, imports, dimension names, layout."""

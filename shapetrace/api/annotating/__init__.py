@@ -1,0 +1,1 @@
+"""What `annotate` does: observe runs, infer, write, and prove what was written."""

@@ -1,0 +1,1 @@
+"""What `check`, `checking` and the pytest plugin do: run, and gather findings."""

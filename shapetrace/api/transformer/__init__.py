@@ -1,0 +1,1 @@
+"""What `forward`, `generate`, `train` and `attention` do with our own Transformer."""

@@ -1,0 +1,67 @@
+"""One pass forward and one backward, traced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from shapetrace.api.transformer.run_pass import arguments_of, sizes_of
+from shapetrace.capture.record_training import TrainingRecording
+from shapetrace.errors import ShapetraceError
+from shapetrace.model.training import loss_of
+from shapetrace.model.training.data import IGNORED
+
+if TYPE_CHECKING:
+    from shapetrace.api.transformer.inputs import Ids, Inputs, RandomIds
+    from shapetrace.api.transformer.run_pass import Plan
+    from shapetrace.model.transformer import Transformer
+    from shapetrace.records.trace import Trace
+
+
+def traced_backward(plan: Plan, model: Transformer, inputs: Inputs) -> Trace:
+    """The trace of a pass with its loss and the gradient of every parameter.
+
+    The model is in evaluation mode: no dropout. A decoder predicts the token that follows, an
+    encoder the tokens themselves.
+
+    Raises:
+        ShapetraceError: If the model has no head to predict with.
+    """
+    if plan.config.head == "none":
+        raise ShapetraceError(
+            "--backward needs something to predict, and the model has no head; use --set head=mlm"
+        )
+    arguments = arguments_of(plan, inputs)
+    ids = inputs.source if inputs.target is None else inputs.target
+    labels, predicted = _labels(ids, shifted=plan.config.kind != "encoder", device=plan.device)
+    recording = TrainingRecording(
+        model,
+        check=plan.check,
+        target=plan.name,
+        config=plan.config.to_dict(),
+        sizes=sizes_of(plan.config, inputs),
+    )
+    try:
+        with recording:
+            torch.autograd.backward(loss_of(model(**arguments), labels) / predicted)
+            recording.mark_gradients()
+    except torch.OutOfMemoryError as error:
+        raise ShapetraceError(
+            f"{plan.name} ran out of memory on {plan.device}; use a smaller --batch or --seq"
+        ) from error
+    return recording.trace
+
+
+def _labels(ids: Ids | RandomIds, *, shifted: bool, device: str) -> tuple[Tensor, int]:
+    """What is to be predicted at each position, and how many there are."""
+    mask = ids.mask or [[True] * len(row) for row in ids.ids]
+    rows = [
+        [token if real else IGNORED for token, real in zip(row, reals, strict=True)]
+        for row, reals in zip(ids.ids, mask, strict=True)
+    ]
+    if shifted:
+        rows = [[*row[1:], IGNORED] for row in rows]
+    predicted = sum(token != IGNORED for row in rows for token in row)
+    return torch.tensor(rows, device=device), max(1, predicted)

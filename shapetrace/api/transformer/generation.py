@@ -1,0 +1,180 @@
+"""Generate text: prompts to ids, ids to text as they come, and what each step cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shapetrace.api.transformer.configuration import choose_config, directory_of, name_of, plainly
+from shapetrace.api.transformer.forward import check_choice
+from shapetrace.api.transformer.memory import ITEM_BYTES
+from shapetrace.errors import ShapetraceError
+from shapetrace.model import ModelConfig
+from shapetrace.text import Tokenizer, check_ids, tokenizer_for
+
+if TYPE_CHECKING:
+    from shapetrace.report.generation.records import Generation
+
+OnText = Callable[[int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be generated, as the user says it; see `generate`."""
+
+    name: str
+    config: ModelConfig
+    weights: Path | None
+    tokenizer: Tokenizer
+    prompts: tuple[str, ...]
+    prompt_ids: tuple[tuple[int, ...], ...]
+    stop_ids: frozenset[int]
+    max_new_tokens: int
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    seed: int
+    samples: int
+    start_id: int
+    cache: bool
+    device: str
+    dtype: str
+    trace: bool
+
+
+def generate(
+    config: str,
+    prompts: Sequence[str],
+    *,
+    settings: Sequence[str] = (),
+    max_new_tokens: int = 64,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int = 0,
+    stop: Sequence[str] = (),
+    samples: int = 1,
+    cache: bool = True,
+    attention: str | None = None,
+    device: str = "cpu",
+    dtype: str = "float32",
+    trace: bool = False,
+    on_text: OnText | None = None,
+) -> Generation:
+    """Continue prompts, or write what belongs to each source.
+
+    Args:
+        config: A preset's name, a TOML or JSON file, or a Hugging Face directory, whose
+            weights and tokenizer are then used.
+        prompts: One or more texts.
+        settings: ``key=value`` changes to the configuration.
+        max_new_tokens: The most tokens to make for each.
+        temperature: What scores are divided by before one token is drawn.
+        top_k: Draw from this many of the likeliest tokens.
+        top_p: Draw from the fewest tokens that reach this probability; greedy when neither
+            this nor the two before are given.
+        seed: Of the draws, and of random weights.
+        stop: Tokens after which a text ends; the model's own end is always one.
+        samples: Texts to make from each prompt.
+        cache: Whether keys and values are kept.
+        attention: ``explicit`` or ``fused``; when None, explicit where it is traced.
+        device: ``cpu`` or ``cuda``.
+        dtype: Of weights and activations.
+        trace: Whether the run is traced.
+        on_text: Told of new text as it is made: the number of the text, and the text.
+
+    Raises:
+        ShapetraceError: For anything in this that cannot be; says what, and what to do.
+
+    Example:
+        >>> from shapetrace import generate
+        >>> made = generate("tiny-decoder", ["dog bites"], max_new_tokens=3)
+        >>> len(made.samples[0].token_ids)
+        3
+    """
+    check_choice("device", device, ("cpu", "cuda"))
+    check_choice("dtype", dtype, tuple(ITEM_BYTES))
+    chosen = choose_config(config, settings, attention or ("explicit" if trace else "fused"))
+    folder = directory_of(config)
+    tokenizer = tokenizer_for(folder, chosen.vocab_size)
+    if chosen.kind == "encoder":
+        raise ShapetraceError(
+            f"{name_of(config)} is an encoder, which reads and does not write; "
+            "generation needs a decoder or an encoder-decoder"
+        )
+    if not prompts or not all(prompts):
+        raise ShapetraceError("a prompt is empty; give at least one character")
+    wish = Wish(
+        name=name_of(config),
+        config=chosen,
+        weights=folder,
+        tokenizer=tokenizer,
+        prompts=tuple(prompts),
+        prompt_ids=tuple(prompt_ids(chosen, tokenizer, prompt) for prompt in prompts),
+        stop_ids=frozenset(
+            [*(stop_id(tokenizer, token) for token in stop), *_ends(chosen, tokenizer)]
+        ),
+        max_new_tokens=max_new_tokens,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+        samples=samples,
+        start_id=_start(chosen, tokenizer),
+        cache=cache,
+        device=device,
+        dtype=dtype,
+        trace=trace,
+    )
+    with plainly():
+        from shapetrace.api.transformer.generate_run import run  # noqa: PLC0415 - needs torch
+
+        return run(wish, on_text)
+
+
+def prompt_ids(config: ModelConfig, tokenizer: Tokenizer, prompt: str) -> tuple[int, ...]:
+    """A prompt's tokens, with the token before them that the model was trained with.
+
+    Raises:
+        ShapetraceError: If an id is outside of the vocabulary.
+    """
+    ids = tokenizer.encode(prompt, special=config.kind == "encoder-decoder").ids
+    whole = tokenizer.encode(prompt).ids
+    if config.kind == "decoder" and whole[: len(whole) - len(ids)] + ids == whole:
+        ids = whole  # what is put before a text belongs to it; what is put after would end it
+    check_ids(ids, config.vocab_size)
+    return ids
+
+
+def stop_id(tokenizer: Tokenizer, token: str) -> int:
+    """The id of a token that is named by its text.
+
+    Raises:
+        ShapetraceError: If it is no single token.
+    """
+    known = tokenizer.id_of(token)
+    if known is not None:
+        return known
+    ids = tokenizer.encode(token, special=False).ids if token else ()
+    if len(ids) == 1:
+        return ids[0]
+    raise ShapetraceError(
+        f"--stop {token!r} is no token of {tokenizer.name}"
+        + (f": it is written with {len(ids)}" if ids else "")
+        + "; give a single token"
+    )
+
+
+def _ends(config: ModelConfig, tokenizer: Tokenizer) -> list[int]:
+    known = (config.eos_id, tokenizer.special.eos)
+    return [found for found in known[:1] if found is not None] or [
+        found for found in known if found is not None
+    ]
+
+
+def _start(config: ModelConfig, tokenizer: Tokenizer) -> int:
+    from shapetrace.api.transformer.training import start_id  # noqa: PLC0415 - only this needs it
+
+    return start_id(config, tokenizer)

@@ -1,0 +1,44 @@
+"""The running part of looking inside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shapetrace.api.transformer.memory import (
+    ITEM_BYTES,
+    activation_bytes,
+    check_fits,
+    looked_at_bytes,
+)
+from shapetrace.api.transformer.run_pass import Plan, arguments_of, build_model
+from shapetrace.model.looking import Look, looks
+from shapetrace.model.transformer import frame
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from shapetrace.api.transformer.inputs import Inputs
+    from shapetrace.model import ModelConfig
+
+
+def look(
+    name: str, config: ModelConfig, weights: Path | None, inputs: Inputs, seed: int
+) -> list[Look]:
+    """Build the model, run it once, and return what its attention layers looked at.
+
+    Raises:
+        ShapetraceError: If the memory does not suffice.
+    """
+    _check_memory(name, config, inputs)
+    plan = Plan(name, config, weights, "cpu", "float32", seed, check=False)
+    model = build_model(plan)
+    arguments = arguments_of(plan, inputs)
+    return looks(model, lambda: model(**arguments))
+
+
+def _check_memory(name: str, config: ModelConfig, inputs: Inputs) -> None:
+    item = ITEM_BYTES["float32"]
+    parameters = sum(parameter.numel() * item for parameter in frame(config).parameters())
+    n = max(side.shape[1] for side in (inputs.source, inputs.target) if side is not None)
+    activations = activation_bytes(config, 1, n, item) + looked_at_bytes(config, n)
+    check_fits(name, parameters, activations, "cpu", "a shorter --text or a smaller model")

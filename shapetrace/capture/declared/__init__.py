@@ -1,0 +1,1 @@
+"""What the source declares of a value, and jaxtyping's verdict on it."""

@@ -1,0 +1,90 @@
+"""Which functions check their own annotations when they are called."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+from jaxtyping import AbstractArray
+
+from shapetrace.capture.declared.namespaces import owner_of
+from shapetrace.capture.source.live_functions import living_functions
+from shapetrace.capture.source.registry import REGISTRY
+from shapetrace.check.enforcement import Enforcement, Signature
+
+_CHECKERS = ("/beartype/", "/typeguard/", "<@beartype")
+"""Where the wrappers of type checkers have their code."""
+
+
+def annotated_functions(
+    called: Iterable[int], functions: Mapping[str, Sequence[FunctionType]]
+) -> tuple[Signature, ...]:
+    """The functions of a run whose signature has jaxtyping annotations.
+
+    Args:
+        called: Numbers of the functions that were called.
+        functions: The functions that were looked into, by file.
+    """
+    wrappers = _wrappers()
+    return tuple(_signatures(sorted(called), functions, wrappers))
+
+
+def _signatures(
+    called: Iterable[int],
+    functions: Mapping[str, Sequence[FunctionType]],
+    wrappers: Mapping[int, FunctionType],
+) -> Iterator[Signature]:
+    for number in called:
+        site = REGISTRY.functions[number]
+        function = owner_of(site, functions)
+        if function is None or site.internal:
+            continue
+        names = tuple(_annotated(function))
+        if names:
+            enforced = _enforcement(function, wrappers)
+            yield Signature(site.file, site.line, site.qualname, names, enforced)
+
+
+def _annotated(function: FunctionType) -> Iterator[str]:
+    """The parameters with a jaxtyping annotation, and ``return``."""
+    for name, annotation in function.__annotations__.items():
+        value = annotation
+        if isinstance(annotation, str):
+            try:
+                value = eval(annotation, function.__globals__)  # noqa: S307 - its own annotation
+            except Exception:  # noqa: BLE001, S112 - a finding of its own elsewhere
+                continue
+        if _speaks_of_shape(value):
+            yield name
+
+
+def _speaks_of_shape(annotation: Any) -> bool:
+    if isinstance(annotation, type) and issubclass(annotation, AbstractArray):
+        return True
+    return any(_speaks_of_shape(part) for part in typing.get_args(annotation))
+
+
+def _wrappers() -> dict[int, FunctionType]:
+    """Wrappers by the identity of what they wrap."""
+    found = {}
+    for function in living_functions():
+        wrapped = function.__dict__.get("__wrapped__")
+        if wrapped is not None:
+            found[id(wrapped)] = function
+    return found
+
+
+def _enforcement(function: FunctionType, wrappers: Mapping[int, FunctionType]) -> Enforcement:
+    inside, bare = function, False
+    while (wrapper := wrappers.get(id(inside))) is not None:
+        place = wrapper.__code__.co_filename
+        if any(checker in place for checker in _CHECKERS):
+            return "checked"
+        if "/jaxtyping/" in place:
+            if "param_signature" in wrapper.__code__.co_freevars:  # made with a type checker
+                return "checked"
+            bare = True
+        inside = wrapper
+    return "unchecked" if bare else "none"

@@ -1,0 +1,1 @@
+"""Where a run failed: the line of the model, the operands of its statement, their worth."""

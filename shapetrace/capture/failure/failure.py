@@ -1,0 +1,75 @@
+"""What is kept of an exception, so that it can be explained from the trace alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shapetrace.capture.failure.operands import Operands, StorageOf
+from shapetrace.capture.failure.traceback import Place, blamed, callers, places
+from shapetrace.capture.recorder import events as kinds
+from shapetrace.capture.recorder.events import Event
+from shapetrace.records.trace import Failure, Shape
+
+_CALLERS = 8
+
+
+def blame(error: BaseException, events: Sequence[Event], storage_of: StorageOf) -> Failure:
+    """Where an exception came from, and what went into the expression that raised it.
+
+    Call it while the recording's storages are still watched and its mode is off.
+
+    Args:
+        error: The exception, with its traceback.
+        events: What was recorded up to it.
+        storage_of: The number of a tensor's block; None for one that was not met.
+    """
+    kind, message, clock = type(error).__name__, str(error), len(events)
+    found = places(error)
+    number = blamed(found)
+    if number is None:
+        return Failure(kind, message, 0, "", 0, clock)
+    place = found[number]
+    plain = Failure(kind, message, 0, place.file, place.line, clock, place.text)
+    try:
+        return _detailed(plain, found, number, events, storage_of)
+    except Exception:  # noqa: BLE001 - an explanation must not hide what it explains
+        return plain
+
+
+def _detailed(
+    plain: Failure,
+    found: list[Place],
+    number: int,
+    events: Sequence[Event],
+    storage_of: StorageOf,
+) -> Failure:
+    place = found[number]
+    name, shapes = _failed_operator(events)
+    reader = Operands(place, found[number + 1 :], storage_of, shapes)
+    operands = reader.read()
+    return replace(
+        plain,
+        expression=_source(place),
+        operation=reader.operation,
+        operator=name,
+        operands=tuple(operands),
+        callers=tuple(
+            (outer.file, outer.line, outer.text) for outer in callers(found, number)[-_CALLERS:]
+        ),
+    )
+
+
+def _source(place: Place) -> str:
+    return ast.unparse(place.node) if place.node is not None else ""
+
+
+def _failed_operator(events: Sequence[Event]) -> tuple[str, list[Shape]]:
+    """The operator that raised, if one did, and its inputs' shapes."""
+    for event in reversed(events):
+        if event[0] == kinds.FAILED_OP:
+            return event[1], [tuple(shape) for shape in event[2] if shape is not None]
+        if event[0] not in (kinds.EXIT, kinds.FREE, kinds.MARK):
+            break
+    return "", []

@@ -1,0 +1,181 @@
+"""What an expression in a stopped frame was worth, without running anything that matters.
+
+Names and attributes are looked up as stored; tensors turn into weightless copies, and on
+those the pure tensor methods of an expression (``k.transpose(-2, -1)``) are run again.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import operator
+from collections.abc import Callable, Mapping
+from types import FrameType, ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from shapetrace.capture.values.tensors_in import stored
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_PLAIN = (int, float, bool, str, type(None), tuple, list, dict, slice, torch.Size, torch.dtype)
+_FUNCTIONS = frozenset({len, int, min, max, abs, tuple, list})
+
+
+class Unknown(Exception):  # noqa: N818 - a signal inside this package, not an error
+    """The expression cannot be worked out again."""
+
+
+def evaluate(node: ast.AST, frame: FrameType) -> Any:
+    """The value of an expression in a frame.
+
+    Tensors that a variable or an attribute holds are returned themselves, results of their
+    methods as tensors on the meta device.
+
+    Raises:
+        Unknown: Where it would take running code other than torch's own.
+    """
+    try:
+        return _value(node, frame)
+    except Unknown:
+        raise
+    except Exception as error:
+        raise Unknown from error
+
+
+def _value(node: ast.AST, frame: FrameType) -> Any:  # noqa: C901 - one case per kind of node
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return _named(name, frame)
+        case ast.Attribute(value=inner, attr=name):
+            return _attribute(_value(inner, frame), name)
+        case ast.Tuple(elts=elts):
+            return tuple(_value(element, frame) for element in elts)
+        case ast.List(elts=elts):
+            return [_value(element, frame) for element in elts]
+        case ast.UnaryOp(op=sign, operand=inner):
+            return _UNARY[type(sign)](_light(_value(inner, frame)))
+        case ast.Compare(left=left, ops=[compared], comparators=[right]):
+            sides = _light(_value(left, frame)), _light(_value(right, frame))
+            return _COMPARED[type(compared)](*sides)
+        case ast.BinOp(left=left, op=sign, right=right):
+            return _BINARY[type(sign)](_light(_value(left, frame)), _light(_value(right, frame)))
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            parts = [None if part is None else _value(part, frame) for part in (lower, upper, step)]
+            return slice(*parts)
+        case ast.Subscript(value=inner, slice=index):
+            return _item(_value(inner, frame), _value(index, frame))
+        case ast.Call():
+            return _called(node, frame)
+    raise Unknown
+
+
+def _named(name: str, frame: FrameType) -> Any:
+    for table in (frame.f_locals, frame.f_globals, frame.f_builtins):
+        if name in table:
+            return table[name]
+    raise Unknown
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    if isinstance(owner, torch.Tensor):
+        if name in {"shape", "dtype", "device", "ndim", "is_cuda"}:
+            return getattr(owner, name)
+        if name in {"T", "mT", "H", "real", "imag"}:
+            return getattr(_light(owner), name)
+        raise Unknown
+    if isinstance(owner, nn.Module):
+        found = stored(owner, name)
+        if found is None:
+            found = owner._modules.get(name)  # noqa: SLF001 - a property must not run
+        if found is not None:
+            return found
+        static = inspect.getattr_static(type(owner), name, None)
+        if isinstance(static, _PLAIN) and static is not None:
+            return static
+        raise Unknown
+    if isinstance(owner, ModuleType):
+        return vars(owner)[name]
+    return inspect.getattr_static(owner, name)
+
+
+def _item(owner: Any, index: Any) -> Any:
+    if isinstance(owner, torch.Tensor):
+        return _light(owner)[index]
+    if isinstance(owner, nn.ModuleList | nn.Sequential) and isinstance(index, int):
+        return list(owner)[index]
+    if isinstance(owner, nn.ModuleDict):
+        return dict(owner.items())[index]
+    if isinstance(owner, _PLAIN):
+        return owner[index]  # type: ignore[index]
+    raise Unknown
+
+
+def _called(node: ast.Call, frame: FrameType) -> Any:
+    args = [_light(_value(argument, frame)) for argument in node.args]
+    kwargs = {k.arg: _light(_value(k.value, frame)) for k in node.keywords if k.arg is not None}
+    if isinstance(node.func, ast.Attribute):
+        try:
+            owner = _value(node.func.value, frame)
+        except Unknown:
+            owner = None
+        if isinstance(owner, torch.Tensor):
+            return _method(owner, node.func.attr, args, kwargs)
+    function = _value(node.func, frame)
+    if function in _FUNCTIONS or _is_pure(function):
+        return function(*args, **kwargs)
+    raise Unknown
+
+
+def _is_pure(function: Any) -> bool:
+    """A function of torch that neither writes nor draws: on meta tensors it costs nothing."""
+    name = getattr(function, "__name__", "_")
+    known = getattr(torch, name, None) is function
+    known = known or getattr(torch.nn.functional, name, None) is function
+    return known and not name.endswith("_") and not name.startswith(("set_", "manual", "rand"))
+
+
+def _method(owner: torch.Tensor, name: str, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
+    if name.endswith("_") or name in {"item", "tolist", "numpy", "backward", "register_hook"}:
+        raise Unknown
+    return getattr(_light(owner), name)(*args, **kwargs)
+
+
+def _light(value: Any) -> Any:
+    """A tensor's copy on the meta device; anything else, lists included, as light."""
+    if isinstance(value, torch.Tensor):
+        with torch.no_grad():
+            return torch.empty_strided(
+                value.shape, value.stride(), dtype=value.dtype, device="meta"
+            )
+    if type(value) in (list, tuple):
+        return type(value)(_light(item) for item in value)
+    return value

@@ -1,0 +1,1 @@
+"""Which sizes of a model can be changed, and runs at changed sizes that show what moves."""

@@ -1,0 +1,49 @@
+"""Which sizes have to be measured once more, because several expressions still fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from shapetrace.naming.name_axis import name_axis
+from shapetrace.naming.name_trace import Observation, Probing
+from shapetrace.records.trace import Shape
+
+Point = tuple[str, Fraction, int]
+"""A name, the factor on it, and what an axis came to."""
+
+
+def unsettled(probing: Probing) -> list[str]:
+    """Names of which another size would decide between expressions for some axis."""
+    base = probing.base
+    if base is None:
+        return []
+    curves = {(size, points) for size, points in _curves(base, probing) if points}
+    found: dict[str, None] = {}
+    for size, points in sorted(curves):
+        probes: dict[str, dict[int | Fraction, int]] = {}
+        for name, factor, other in points:
+            probes.setdefault(name, {})[factor] = other
+        found.update(dict.fromkeys(name_axis(size, probes, base.sizes).unsettled))
+    return list(found)
+
+
+def _curves(base: Observation, probing: Probing) -> Iterator[tuple[int, tuple[Point, ...]]]:
+    """Every axis of the first run with the points at which a name moved it."""
+    runs = [
+        (name, Fraction(run.sizes[name], base.sizes[name]), run.shapes)
+        for name, seen in probing.moved.items()
+        for run in seen
+    ]
+    for key, shape in base.shapes.items():
+        others = [(name, factor, shapes.get(key)) for name, factor, shapes in runs]
+        yield from _axes(shape, [(n, f, other) for n, f, other in others if other is not None])
+
+
+def _axes(
+    shape: Shape, others: list[tuple[str, Fraction, Shape]]
+) -> Iterator[tuple[int, tuple[Point, ...]]]:
+    for axis, size in enumerate(shape):
+        points = [(n, f, other[axis]) for n, f, other in others if len(other) == len(shape)]
+        moving = {name for name, _, other in points if other != size}
+        yield size, tuple(point for point in points if point[0] in moving)

@@ -1,0 +1,122 @@
+"""Have annotations proven: run the annotated files in a process of their own."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from torch import nn
+
+from shapetrace.capture.proof.child import fingerprint
+from shapetrace.capture.proof.messages import Call, Fingerprint, Job, Verdict
+from shapetrace.capture.proof.process import FORKS, forked, spawned
+from shapetrace.capture.target.target import resolve
+from shapetrace.errors import ShapetraceError
+
+TargetText = tuple[str, tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How to run a model elsewhere: by what makes it, or as it is.
+
+    Attributes:
+        model: The model.
+        calls: Its calls, one per size.
+        target: The target's text, ``--arg`` and ``--hf-config`` options, if it came so.
+        seed: Of the target's random weights.
+    """
+
+    model: nn.Module
+    calls: Sequence[Call]
+    target: TargetText | None = None
+    seed: int = 0
+
+    def of(
+        self,
+        sources: Mapping[str, bytes],
+        names: Mapping[tuple[str, int], frozenset[str]],
+        variables: Mapping[tuple[str, int], frozenset[str]],
+    ) -> Verdict:
+        """Run the annotated files with every annotation checked.
+
+        Args:
+            sources: By file, its annotated source.
+            names: By file and number of the function, the places to be proven.
+            variables: The same, variables alone.
+
+        Raises:
+            ShapetraceError: If the model can't be sent to another process, or that fails.
+        """
+        job = Job(
+            sources,
+            _modules(sources),
+            names,
+            {place: variables.get(place, frozenset()) for place in names},
+            _pickled(list(self.calls), "the inputs"),
+            tuple(sys.path),
+            self.target,
+            b"" if self.target is not None else _pickled(self.model, "the model"),
+            self.seed,
+            str(Path.cwd()),
+        )
+        return _run(job)
+
+    def expected(self) -> tuple[Fingerprint, ...]:
+        """What a new model returns in this process, with the source as it is.
+
+        Raises:
+            ShapetraceError: If there is no target and the model can't be copied.
+        """
+        if self.target is not None:
+            model = resolve(*self.target).build(seed=self.seed)
+        else:
+            model = pickle.loads(_pickled(self.model, "the model"))  # noqa: S301 - our own
+        calls = pickle.loads(_pickled(list(self.calls), "the inputs"))  # noqa: S301 - our own
+        return tuple(fingerprint(model.eval(), *call) for call in calls)
+
+
+def _run(job: Job) -> Verdict:
+    with tempfile.TemporaryDirectory(prefix="shapetrace-") as name:
+        folder = Path(name)
+        (folder / "job").write_bytes(pickle.dumps(job))
+        said = forked(folder) if FORKS else spawned(folder)
+        if not (folder / "verdict").exists():
+            last = said.strip().rpartition("\n")[2]
+            raise ShapetraceError(f"the annotated source could not be run: {last or 'it died'}")
+        verdict: Verdict = pickle.loads((folder / "verdict").read_bytes())  # noqa: S301 - our own
+        return verdict
+
+
+def _pickled(value: object, what: str) -> bytes:
+    try:
+        return pickle.dumps(value)
+    except Exception as error:
+        raise ShapetraceError(
+            f"{what} can't be sent to the process that proves annotations "
+            f"({type(error).__name__}: {error}); give a target that makes it instead"
+        ) from error
+
+
+def _modules(sources: Mapping[str, bytes]) -> dict[str, str]:
+    """The modules of the annotated files, and loaded ones that no search would find."""
+    found = {}
+    endings = {Path(source).name for source in sources}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name == "__main__" or not isinstance(file, str):
+            continue
+        if file in sources:
+            found[name] = file
+        elif (Path(file).name in endings or Path(file).is_symlink()) and (
+            path := str(Path(file).resolve())
+        ) in sources:
+            found[name] = path
+        elif "." not in name and file.endswith(".py") and PathFinder.find_spec(name) is None:
+            found[name] = file
+    return found

@@ -1,0 +1,102 @@
+"""One run of a model, for annotations: its trace without operators, and its structures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from shapetrace.capture.proof.messages import Call
+from shapetrace.capture.recording import record
+from shapetrace.capture.source.discover import Wanted, entered, joined, own_files
+from shapetrace.capture.target.subject import Subject
+from shapetrace.capture.values.structure_of import Observed, observing
+from shapetrace.errors import ShapetraceError
+from shapetrace.records.structure import Structures
+from shapetrace.records.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A model and the calls that it is to be watched in.
+
+    Attributes:
+        model: The model.
+        subject: How to run it at other sizes, for its names.
+        calls: Positional and keyword arguments; the first as they were given.
+        sizes: Of the inputs' named axes in each call.
+        name: What the model is called.
+        config: What it was made from.
+    """
+
+    model: nn.Module
+    subject: Subject
+    calls: Sequence[Call]
+    sizes: Sequence[dict[str, int]]
+    name: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+def entered_by(model: nn.Module, call: Call) -> Wanted:
+    """The functions that a call enters, and those beside them in the model's own files.
+
+    Raises:
+        ShapetraceError: If the model does not run.
+    """
+    try:
+        with entered() as found:
+            _run(model, call)
+    except Exception as error:
+        text = str(error).partition("\n")[0]
+        raise ShapetraceError(
+            f"the model does not run on these inputs: {type(error).__name__}: {text} "
+            "(`shapetrace trace` explains where)"
+        ) from error
+    return joined(found, own_files(model))
+
+
+def watched(
+    model: nn.Module,
+    call: Call,
+    wanted: Wanted,
+    own: Collection[str],
+    *,
+    name: str,
+    config: Mapping[str, Any],
+) -> tuple[Trace, Structures]:
+    """Run a model once.
+
+    Args:
+        model: The model.
+        call: Positional and keyword arguments.
+        wanted: The functions to look into.
+        own: The files whose functions' kinds of values are noted.
+        name: What the model is called.
+        config: What it was made from.
+
+    Returns:
+        What was recorded, and what kind of value each parameter and return held.
+    """
+    observed = Observed()
+    recording = record(model, wanted=wanted, operators=False, target=name, config=config)
+    with recording, observing(own, observed):
+        _run(model, call)
+    return recording.trace, observed.structures
+
+
+def _run(model: nn.Module, call: Call) -> Any:
+    """Call a model.
+
+    Raises:
+        RuntimeError: In place of the `SystemExit` of a model that calls `sys.exit`.
+    """
+    args, kwargs = call
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        try:
+            return model(*args, **kwargs)
+        except SystemExit as error:
+            raise RuntimeError(f"the model calls sys.exit({error.code!r})") from error

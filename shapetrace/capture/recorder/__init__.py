@@ -1,0 +1,1 @@
+"""What happens while a model runs: events at statements and operators, and the records they become."""

@@ -1,0 +1,304 @@
+"""Equal calls: learn one in full, and for the others check that they did the same.
+
+Looking at every operator in Python costs more than a small model's own work. Twelve equal
+layers run the same operators, so the first is watched operator by operator, and of the
+others only what rewritten code reports is compared with it, statement by statement: which
+function, which variable, which shape. As long as all of it agrees, the operators and the
+memory of the first stand for the call; where anything differs, watching resumes on the
+spot and the trace says what it may have missed.
+
+A call is equal to an earlier one when its module has the same class, configuration and
+parameter shapes all the way down, its arguments have the same types, shapes, strides and
+values (for what is not a tensor), and the global modes are the same. A call that read a
+tensor's value, left memory behind that nobody named, or is followed by autograd, is never
+taken as an example.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import MethodType
+from typing import Any
+
+import torch
+from torch import nn
+
+from shapetrace.capture.recorder import events as kinds
+from shapetrace.capture.recorder.events import Event
+from shapetrace.capture.recorder.storages import Block
+from shapetrace.capture.values.tensors_in import SCALARS, field_names, stored
+
+Key = tuple[Any, ...]
+Expected = tuple[int, tuple[int, ...] | None, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What a call did.
+
+    Attributes:
+        module: Number of the module that was called.
+        events: Everything from the call's beginning to its end.
+        expected: What rewritten code reports of an equal call, in order: number of the
+            function (and no shape) or of the binding, its shape, and the block to adopt
+            when the tensor's memory outlives the call.
+        position: For each of `expected`, the index of its event.
+        arguments: Blocks of the tensor arguments, in order.
+        parameters: Blocks of the module's parameters and buffers, in order; empty when no
+            event speaks of any.
+        born: Blocks allocated inside the call.
+    """
+
+    module: int
+    events: tuple[Event, ...]
+    expected: tuple[Expected, ...]
+    position: tuple[int, ...]
+    arguments: tuple[int | None, ...]
+    parameters: tuple[int | None, ...]
+    born: range
+
+
+@dataclass(slots=True)
+class Replay:
+    """An equal call that is running.
+
+    Attributes:
+        template: What it should do.
+        at: How much of `Template.expected` it has done.
+        depth: How many calls are open, itself included.
+        blocks: The blocks of this call for those of the template.
+        freed: Blocks of earlier that were released meanwhile.
+    """
+
+    template: Template
+    module: int
+    blocks: dict[int, int]
+    at: int = 0
+    depth: int = 1
+    freed: list[int] = field(default_factory=list)
+
+
+def signatures(model: nn.Module, numbers: dict[int, int]) -> dict[int, int]:
+    """The composite modules that have an equal twin in the model.
+
+    Args:
+        model: The whole model.
+        numbers: Module numbers by identity.
+
+    Returns:
+        By module number, a number shared by equal modules. Modules with hooks are left out.
+    """
+    known: dict[Key, list[int]] = {}
+    cache: dict[int, Key | None] = {}
+    for name, module in model.named_modules():
+        if any(True for _ in module.children()):
+            key = _signature(module, name, cache)
+            if key is not None:
+                known.setdefault(key, []).append(numbers[id(module)])
+    twins = [members for members in known.values() if len(members) > 1]
+    return {member: shared for shared, members in enumerate(twins) for member in members}
+
+
+_PLACE = re.compile(r"idx|index|layer|block|depth|number|(^|_)(id|i)$")
+_HOOKS = tuple(name for name in vars(nn.Linear(1, 1)) if name.endswith("_hooks"))
+
+
+def _signature(module: nn.Module, name: str, cache: dict[int, Key | None]) -> Key | None:
+    if id(module) not in cache:
+        cache[id(module)] = None  # a module inside itself has no signature
+        cache[id(module)] = _described(module, name, cache)
+    return cache[id(module)]
+
+
+def _described(module: nn.Module, name: str, cache: dict[int, Key | None]) -> Key | None:
+    own = vars(module)
+    if any(own.get(hooks) for hooks in _HOOKS) or "forward" in own:
+        return None
+    children = []
+    for child_name, child in module.named_children():
+        key = _signature(child, f"{name}.{child_name}", cache)
+        if key is None:
+            return None
+        children.append((child_name, key))
+    places = {int(part) for part in name.split(".") if part.isdigit()}
+    tensors = [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]
+    return (
+        type(module),
+        tuple((key, _tensor_key(tensor)) for key, tensor in tensors),
+        tuple(
+            (key, None if _is_place(key, value, places) else value_key(value))
+            for key, value in own.items()
+            if not key.startswith("_")
+        ),
+        tuple(children),
+    )
+
+
+def _is_place(name: str, value: object, places: set[int]) -> bool:
+    """Whether an attribute is the layer's own number, which equal layers need not share."""
+    return type(value) is int and value in places and _PLACE.search(name) is not None
+
+
+def _tensor_key(tensor: torch.Tensor) -> Key:
+    if tensor.layout is not torch.strided:
+        return (id(tensor),)
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.requires_grad
+
+
+def value_key(value: Any) -> Any:
+    """What makes two values equal for the operators that run: a tensor's kind, else itself."""
+    if isinstance(value, torch.Tensor):
+        return _tensor_key(value)
+    if type(value) in SCALARS:
+        return type(value), value
+    if isinstance(value, tuple | list):
+        return tuple(value_key(item) for item in value)
+    if isinstance(value, dict):
+        return tuple((key, value_key(item)) for key, item in value.items())
+    if isinstance(value, nn.Module):
+        return type(value)
+    if isinstance(value, functools.partial):
+        return id(value.func), value_key(value.args), value_key(value.keywords)
+    if isinstance(value, MethodType):
+        return id(value.__func__)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = (stored(value, name) for name in field_names(type(value)))
+        return type(value), tuple(value_key(item) for item in fields)
+    return id(value)
+
+
+def call_key(shared: int, function: int, arguments: Sequence[Any]) -> Key:
+    """What an equal call must have in common."""
+    modes = (
+        torch.is_inference_mode_enabled(),
+        torch.is_autocast_enabled("cpu"),
+        torch.is_autocast_enabled("cuda"),
+        torch.get_autocast_dtype("cpu"),
+    )
+    return shared, function, modes, tuple(value_key(value) for value in arguments)
+
+
+def learn(
+    module: int,
+    events: Sequence[Event],
+    born: range,
+    arguments: Iterable[int | None],
+    parameters: Iterable[int | None],
+) -> Template | None:
+    """A template of a call that has ended well; None when it can't stand for others."""
+    freed = {event[1] for event in events if event[0] == kinds.FREE}
+    outliving = {block for block in born if block not in freed}
+    expected: list[Expected] = []
+    position: list[int] = []
+    for index, event in enumerate(events):
+        if _forbids_repeats(event):
+            return None
+        for item in _reports(event, outliving):
+            expected.append(item)
+            position.append(index)
+    if outliving:
+        return None
+    held = tuple(parameters)
+    spoken = {block for event in events for block in _blocks(event)}
+    return Template(
+        module,
+        tuple(events),
+        tuple(expected),
+        tuple(position),
+        tuple(arguments),
+        held if spoken.intersection(held) else (),
+        born,
+    )
+
+
+def _blocks(event: Event) -> Iterator[int | None]:
+    """The blocks of tensors that an event speaks of."""
+    match event[0]:
+        case kinds.SEE:
+            yield event[3][2]
+        case kinds.SEE_ALL:
+            yield from (seen[2] for _, _, seen in event[1])
+        case kinds.FREE:
+            yield event[1]
+
+
+def _forbids_repeats(event: Event) -> bool:
+    return event[0] in (kinds.FAILED_OP, kinds.LOST, kinds.REPEAT) or (
+        event[0] == kinds.OP and event[1].by_value
+    )
+
+
+def _reports(event: Event, outliving: set[int]) -> Iterator[Expected]:
+    if event[0] == kinds.ENTER:
+        yield event[1], None, None
+    elif event[0] == kinds.SEE:
+        yield event[1], event[3][0], _adopted(event[3][2], outliving)
+    elif event[0] == kinds.SEE_ALL:
+        for binding, _, seen in event[1]:
+            yield binding, seen[0], _adopted(seen[2], outliving)
+
+
+def _adopted(block: int | None, outliving: set[int]) -> int | None:
+    if block in outliving:
+        outliving.discard(block)
+        return block
+    return None
+
+
+def write_out(
+    events: Sequence[Event], blocks: list[Block], submodules: dict[int, list[int]]
+) -> list[Event]:
+    """The events with every repeat replaced by what it stands for.
+
+    Args:
+        events: As recorded.
+        blocks: The blocks that were met; those that only repeats had are appended.
+        submodules: For each repeated module, the numbers of all modules in it, in order.
+
+    Returns:
+        Events without repeats.
+    """
+    written: list[Event] = []
+    for event in events:
+        if event[0] == kinds.REPEAT:
+            _, template, module, known, end = event
+            modules = dict(zip(submodules[template.module], submodules[module], strict=True))
+            copy = _Copy(blocks, dict(known), modules)
+            written.extend(copy.event(old) for old in template.events[:end])
+        else:
+            written.append(event)
+    return written
+
+
+class _Copy:
+    def __init__(self, blocks: list[Block], known: dict[int, int], modules: dict[int, int]) -> None:
+        self._blocks, self._known, self._modules = blocks, known, modules
+
+    def event(self, event: Event) -> Event:
+        match event[0]:
+            case kinds.ENTER:
+                return event[0], event[1], self._modules.get(event[2], event[2])
+            case kinds.SEE:
+                return *event[:3], self._seen(event[3])
+            case kinds.SEE_ALL:
+                found = ((binding, path, self._seen(seen)) for binding, path, seen in event[1])
+                return event[0], tuple(found)
+            case kinds.OP:
+                return *event[:-1], tuple(self._new(block) for block in event[-1])
+            case kinds.FREE:
+                return event[0], self._known.get(event[1], event[1])
+        return event
+
+    def _seen(self, seen: Any) -> Any:
+        return *seen[:2], self._known.get(seen[2], seen[2]), *seen[3:]
+
+    def _new(self, block: int) -> int:
+        """The copy's own block for one that the template allocated."""
+        if block not in self._known:
+            self._known[block] = len(self._blocks)
+            self._blocks.append(self._blocks[block])
+        return self._known[block]

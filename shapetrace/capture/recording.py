@@ -1,0 +1,250 @@
+"""`record`: watch a model run, and have a `Trace` of it afterwards."""
+
+from __future__ import annotations
+
+import platform
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import FunctionType, TracebackType
+from typing import Any, Self
+
+import torch
+from torch import nn
+
+from shapetrace.capture.declared.enforcement import annotated_functions
+from shapetrace.capture.declared.namespaces import by_file
+from shapetrace.capture.declared.verdicts import declare
+from shapetrace.capture.failure.failure import blame
+from shapetrace.capture.recorder.assemble import Tables, assemble
+from shapetrace.capture.recorder.calls import module_names
+from shapetrace.capture.recorder.events import REPEAT
+from shapetrace.capture.recorder.hooks import activate
+from shapetrace.capture.recorder.recorder import Recorder
+from shapetrace.capture.recorder.repeats import signatures, write_out
+from shapetrace.capture.recorder.swap import Swap, swap
+from shapetrace.capture.source.discover import Wanted, reachable
+from shapetrace.check.enforcement import Signature
+from shapetrace.records.trace import (
+    Failure,
+    ParameterRecord,
+    Trace,
+)
+
+
+class Recording:
+    """A context manager; `trace` holds the result once the block has ended.
+
+    The model is left as it was: its code, its hooks, its mode, its random state.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module | None,
+        *,
+        wanted: Wanted | None = None,
+        operators: bool = True,
+        check: bool = True,
+        repeats: bool = True,
+        target: str = "",
+        config: Mapping[str, Any] | None = None,
+        sizes: Mapping[str, int] | None = None,
+    ) -> None:
+        self._model = model
+        self._wanted = reachable(model) if wanted is None else wanted
+        self._check = check
+        self._target = target or (type(model).__name__ if model is not None else "run")
+        self._config = dict(config or {})
+        self._sizes = dict(sizes or {})
+        self._names, self._numbers = module_names(model)
+        self._members = _members(model, self._numbers)
+        twins = signatures(model, self._numbers) if model is not None and repeats else {}
+        self._recorder = Recorder(self._numbers, self._members, twins, operators=operators)
+        self._swap = Swap()
+        self._opaque = tuple(_opaque(model))
+        self._called: set[int] = set()
+        self._functions: dict[str, list[FunctionType]] = {}
+        self._parameters = _parameters(model, self._recorder)
+        self._before = len(self._recorder.storages.blocks)
+        self._failure: Failure | None = None
+        self._started = self._seconds = 0.0
+        self._trace: Trace | None = None
+
+    def __enter__(self) -> Self:
+        """Start recording.
+
+        Raises:
+            ShapetraceError: Another recording is running in this process.
+        """
+        self._swap = swap(self._wanted)
+        try:
+            self._functions = by_file(function for function, _ in self._swap.functions)
+            self._recorder.thread = threading.get_ident()
+            activate(self._recorder)
+            if self._recorder.mode is not None:
+                self._recorder.mode.__enter__()
+        except BaseException:
+            activate(None)
+            self._swap.undo()
+            raise
+        self._started = time.perf_counter()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Stop recording and put everything back, whatever happened."""
+        self._seconds = time.perf_counter() - self._started
+        try:
+            if self._recorder.mode is not None:
+                self._recorder.mode.__exit__(None, None, None)
+            activate(None)  # explaining runs code of the model's, such as extra_repr
+            if error is not None:
+                self._failure = blame(error, self._recorder.events, self._block_of)
+            self._recorder.close()
+        finally:
+            activate(None)
+            self._swap.undo()
+
+    def _block_of(self, tensor: torch.Tensor) -> int | None:
+        """The block of a tensor that the recording has met."""
+        try:
+            known = self._recorder.live.get(tensor.untyped_storage()._cdata)  # noqa: SLF001
+        except (NotImplementedError, RuntimeError):
+            return None
+        return None if known is None else known[0]
+
+    @property
+    def trace(self) -> Trace:
+        """What was recorded; available once the block has ended."""
+        if self._trace is None:
+            self._trace = self._finish()
+            self._members = []
+            self._recorder = Recorder({})
+        return self._trace
+
+    def signatures(self) -> tuple[Signature, ...]:
+        """The functions that ran with jaxtyping annotations, and whether they check them."""
+        self.trace  # noqa: B018 - to read a trace is to finish it
+        return annotated_functions(self._called, self._functions)
+
+    def _submodules(self) -> dict[int, list[int]]:
+        """By number of a repeated module: the numbers of the modules in it."""
+        repeats = [event for event in self._recorder.events if event[0] == REPEAT]
+        roots = {event[1].module for event in repeats} | {event[2] for event in repeats}
+        return {
+            root: [self._numbers[id(module)] for module in self._members[root].modules()]
+            for root in roots
+        }
+
+    def _finish(self) -> Trace:
+        recorder = self._recorder
+        blocks = recorder.storages.blocks
+        tables = assemble(
+            write_out(recorder.events, blocks, self._submodules()),
+            blocks,
+            self._names,
+            self._target,
+            before=self._before,
+            failed=self._failure is not None,
+        )
+        self._called = {number for number in tables.functions if number >= 0}
+        declare(tables, self._functions, judge=self._check)
+        failure = self._failure
+        if failure is not None:
+            failure = replace(
+                failure,
+                scope=_innermost_failed(tables),
+                operands=tuple(
+                    replace(operand, storage=tables.numbers.get(operand.storage))
+                    if operand.storage is not None
+                    else operand
+                    for operand in failure.operands
+                ),
+            )
+        return Trace(
+            target=self._target,
+            config=tuple(self._config.items()),
+            sizes=tuple(self._sizes.items()),
+            sites=tuple(tables.sites),
+            scopes=tuple(tables.scopes),
+            tensors=tuple(tables.tensors),
+            ops=tuple(tables.ops),
+            storages=tuple(tables.storages),
+            parameters=self._parameters,
+            notes=(*self._swap.notes, *self._opaque),
+            failure=failure,
+            wall_time=self._seconds,
+            environment=(("torch", torch.__version__), ("python", platform.python_version())),
+        )
+
+
+def record(model: nn.Module | None, **options: Any) -> Recording:
+    """Watch whatever runs inside a ``with`` block; see `Recording` for the options.
+
+    Example:
+        >>> model = nn.Linear(4, 3)
+        >>> with record(model) as recording:
+        ...     y = model(torch.ones(2, 4))
+        >>> [tensor.shape for tensor in recording.trace.tensors]
+        [(2, 4), (2, 3)]
+    """
+    return Recording(model, **options)
+
+
+def _opaque(model: nn.Module | None) -> Iterator[str]:
+    """What of a model runs no Python that could be looked into; its operators are seen."""
+    for path, module in model.named_modules() if model is not None else ():
+        if isinstance(module, torch.jit.ScriptModule):
+            kind = type(module).__name__
+            yield f"{path or 'the model'} ({kind}) is scripted: seen from outside only"
+
+
+def _members(model: nn.Module | None, numbers: Mapping[int, int]) -> list[nn.Module]:
+    found = {numbers[id(m)]: m for m in model.modules()} if model is not None else {}
+    return [found[number] for number in range(len(found))]
+
+
+def _parameters(model: nn.Module | None, recorder: Recorder) -> tuple[ParameterRecord, ...]:
+    if model is None:
+        return ()
+    parameters = model.named_parameters(remove_duplicate=False)
+    buffers = model.named_buffers(remove_duplicate=False)
+    return tuple(
+        [_parameter(name, tensor, recorder, buffer=False) for name, tensor in parameters]
+        + [_parameter(name, tensor, recorder, buffer=True) for name, tensor in buffers]
+    )
+
+
+def _bytes_of(tensor: torch.Tensor) -> int:
+    """Bytes of a tensor's elements; 0 where torch keeps no such number (sparse, nested)."""
+    return tensor.nbytes if tensor.layout is torch.strided and not tensor.is_nested else 0
+
+
+def _parameter(
+    name: str, tensor: torch.Tensor, recorder: Recorder, *, buffer: bool
+) -> ParameterRecord:
+    storage = recorder.storages.index(tensor, "buffer" if buffer else "parameter")
+    return ParameterRecord(
+        name,
+        tuple(tensor.shape),
+        str(tensor.dtype).removeprefix("torch."),
+        _bytes_of(tensor),
+        -1 if storage is None else storage,
+        trainable=tensor.requires_grad,
+        buffer=buffer,
+    )
+
+
+def _innermost_failed(tables: Tables) -> int:
+    failed = [number for number, scope in enumerate(tables.scopes) if scope.failed]
+    return failed[-1] if failed else 0
+
+
+def functions_in(swapped: Swap) -> list[FunctionType]:
+    """The functions that a swap changed."""
+    return [function for function, _ in swapped.functions]

@@ -1,0 +1,1 @@
+"""The source of the functions that run: found, rewritten with calls of the recorder."""

@@ -1,0 +1,166 @@
+"""Probing what is at hand: a model that exists, inputs that came with their values."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from shapetrace.capture.target.inputs import CallInputs
+from shapetrace.capture.target.subject import Arguments, Subject
+from shapetrace.capture.weightless.modes import makes_real_tensors
+
+Axes = dict[int, tuple[str, ...]]
+"""By identity of an input tensor, the name of each axis; empty where it has none."""
+
+_BY_RANK = {1: ("B",), 2: ("B", "n"), 3: ("B", "n", ""), 4: ("B", "", "H", "W")}
+"""What the axes of an input are guessed to be; features (the last of three) are left alone."""
+_FEATURES = {2: ("B", "")}
+
+
+class Called(nn.Module):
+    """A function as a module, for what runs modules."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """Take the function."""
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it."""
+        return self.function(*args, **kwargs)
+
+
+def as_module(found: nn.Module | Callable[..., Any]) -> nn.Module:
+    """A module as it is; a function as a module that calls it."""
+    return found if isinstance(found, nn.Module) else Called(found)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Every module in evaluation mode; afterwards each is in its own again."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def subject_of(
+    model: nn.Module, inputs: CallInputs, dims: Mapping[str, int] | None = None
+) -> Subject:
+    """How to run a weightless copy of a model on its inputs at other sizes.
+
+    Args:
+        model: The model, which is left as it is.
+        inputs: Of the real run.
+        dims: Names of input axes by size; when None, they are guessed by position. A name
+            whose size no input has is a size of the model's own.
+    """
+    axes, sizes = name_axes(inputs, dims)
+    given = {name: size for name, size in (dims or {}).items() if name not in sizes}
+
+    def build(_: Mapping[str, int]) -> nn.Module:
+        return weightless_copy(model)
+
+    def arguments(new: Mapping[str, int], _: Mapping[str, int]) -> Arguments:
+        made: Arguments = resized((inputs.args, inputs.kwargs), axes, new)
+        return made
+
+    guessed = dict.fromkeys(sizes, dims is None)
+    return Subject({}, sizes, build, arguments, rebuilt=False, guessed=guessed, given=given)
+
+
+def weightless_copy(model: nn.Module) -> nn.Module:
+    """A copy whose parameters and buffers are empty tensors on the current device.
+
+    Only weights are replaced: everything else is copied, so that running the copy changes
+    nothing of the model. Where tensors hold values, its weights do too.
+    """
+    if makes_real_tensors():
+        return copy.deepcopy(model)
+    memo: dict[int, Any] = {}
+    for parameter in model.parameters():
+        empty = torch.empty(parameter.shape, dtype=parameter.dtype)
+        memo[id(parameter)] = nn.Parameter(empty, requires_grad=parameter.requires_grad)
+    for buffer in model.buffers():
+        memo[id(buffer)] = torch.zeros(buffer.shape, dtype=buffer.dtype)
+    return copy.deepcopy(model, memo)
+
+
+def name_axes(inputs: CallInputs, dims: Mapping[str, int] | None) -> tuple[Axes, dict[str, int]]:
+    """What each axis of the inputs is called, and the sizes of the names.
+
+    Args:
+        inputs: The inputs.
+        dims: Given names by size: an axis of that size has the name. Where two names have
+            one size, the axis takes the one that stands at its own position among `dims`.
+            None to guess by position.
+    """
+    axes: Axes = {}
+    sizes: dict[str, int] = {}
+    for _, tensor in inputs.tensors():
+        if tensor.layout is torch.strided:
+            shape = tuple(tensor.shape)
+            named = _guess(tensor, sizes) if dims is None else _given(shape, dims)
+            axes[id(tensor)] = named
+            sizes.update({name: size for name, size in zip(named, shape, strict=True) if name})
+    ordered = {name: sizes[name] for name in (dims or sizes) if name in sizes}
+    return axes, ordered
+
+
+def _given(shape: tuple[int, ...], dims: Mapping[str, int]) -> tuple[str, ...]:
+    names = list(dims)
+    found = []
+    for position, size in enumerate(shape):
+        fitting = [name for name in names if dims[name] == size]
+        own = [name for name in fitting if names.index(name) == position]
+        found.append((own or fitting or [""])[0])
+    return tuple(found)
+
+
+def _guess(tensor: torch.Tensor, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """Names by position; one that means another size in an earlier input is not given."""
+    rank = tensor.dim()
+    is_features = rank == 2 and tensor.is_floating_point()  # noqa: PLR2004 - rows of features
+    names = (_FEATURES if is_features else _BY_RANK).get(rank, ("",) * rank)
+    return tuple(
+        name if sizes.get(name, size) == size else ""
+        for name, size in zip(names, tensor.shape, strict=True)
+    )
+
+
+def resized(value: Any, axes: Axes, sizes: Mapping[str, int]) -> Any:
+    """Every tensor with its named axes at other sizes; containers are kept.
+
+    Without values the tensors are zeros, with values the given ones over again, so that
+    they stay such as the model takes.
+    """
+    if isinstance(value, torch.Tensor):
+        names = axes.get(id(value), ("",) * value.dim())
+        shape = [sizes.get(n, s) if n else s for n, s in zip(names, value.shape, strict=True)]
+        return _repeated(value, shape) if makes_real_tensors() else _zeros(value, shape)
+    if type(value) is dict:
+        return {key: resized(item, axes, sizes) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(resized(item, axes, sizes) for item in value)
+    return value
+
+
+def _zeros(tensor: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    return torch.zeros(shape, dtype=tensor.dtype)
+
+
+def _repeated(tensor: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    found = tensor.detach()
+    for axis, size in enumerate(shape):
+        if size != tensor.shape[axis]:
+            over_again = torch.arange(size, device=tensor.device) % tensor.shape[axis]
+            found = found.index_select(axis, over_again)
+    return found.clone()

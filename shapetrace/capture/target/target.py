@@ -1,0 +1,219 @@
+"""The model to be traced, and how to make it again at other sizes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from shapetrace.capture.target.argument_types import misfitting
+from shapetrace.capture.target.inputs import CallInputs, from_specs
+from shapetrace.capture.target.instances import name_axes, resized, weightless_copy
+from shapetrace.capture.target.loading import load_object
+from shapetrace.capture.target.recipes import Configured, Ready, Recipe, call, configured, integers
+from shapetrace.capture.target.subject import Arguments, Subject
+from shapetrace.capture.weightless.modes import makes_real_tensors
+from shapetrace.errors import ShapetraceError, with_article
+
+Value = int | float | bool | str | None
+
+
+@dataclass(frozen=True)
+class Target:
+    """A model, by what makes it.
+
+    Attributes:
+        name: What the user called it.
+        recipe: How it is made.
+    """
+
+    name: str
+    recipe: Recipe
+
+    @property
+    def rebuilds(self) -> bool:
+        """Whether `build` honours other integers."""
+        return self.recipe.rebuilds
+
+    def integers(self) -> dict[str, int]:
+        """The integers that it is made from, constructor defaults included, by dotted name."""
+        return integers(self.recipe)
+
+    def config(self) -> dict[str, Value]:
+        """What it is made from, as far as that is numbers and strings."""
+        values = self.recipe.values()
+        if isinstance(self.recipe, Configured):
+            values = {key: value for key, value in values.items() if key in self.recipe.given}
+        return dict(_scalars(values))
+
+    def build(
+        self, overrides: Mapping[str, int] | None = None, *, device: str = "", seed: int = 0
+    ) -> nn.Module:
+        """Make the model; the global random state is left as it was.
+
+        Args:
+            overrides: Integers to change, by the names of `integers`.
+            device: Where it ends up; the current default device when empty. For ``meta`` it
+                is made without weights where its constructor can run so.
+            seed: Of its random weights.
+
+        Raises:
+            ShapetraceError: When making it fails, or makes something that is no module.
+        """
+        with _own_randomness(seed), _explained(self.name, self.recipe):
+            if device == "meta":
+                return _weightless(self, overrides or {})
+            made = _checked(self.name, self.recipe.make(overrides or {}))
+            return made.to(device) if device else made
+
+    def subject(self, inputs: CallInputs, **options: Any) -> Subject:
+        """What the naming probes need: how to make the model and its inputs at other sizes.
+
+        Args:
+            inputs: Of the real run; only those made from specs can be made again.
+            options: Further fields of the `Subject`.
+        """
+        specs = inputs.specs
+        axes, sizes = ({}, dict(specs.sizes)) if specs is not None else name_axes(inputs, None)
+        ready = self.recipe.make({}) if isinstance(self.recipe, Ready) else None
+        own = self.integers() if self.rebuilds else {}
+        names = {_apart(name, size, sizes): name for name, size in own.items()}
+        known = {label: own[name] for label, name in names.items()}
+
+        def build(given: Mapping[str, int]) -> nn.Module:
+            if ready is not None:
+                return weightless_copy(ready)
+            sizes = {names.get(label, label): size for label, size in given.items()}
+            changed = {key: size for key, size in sizes.items() if own.get(key, size) != size}
+            try:  # written out, what is derived by default stays, and one size moves alone
+                return self.build(sizes).eval()
+            except ShapetraceError:
+                return self.build(changed).eval()
+
+        def arguments(dims: Mapping[str, int], _: Mapping[str, int]) -> Arguments:
+            if specs is None:
+                given: Arguments = resized((inputs.args, inputs.kwargs), axes, dims)
+                return given
+            made = from_specs(specs.resized(dims), weightless=not makes_real_tensors())
+            return made.args, made.kwargs
+
+        guessed = dict.fromkeys(sizes, specs is None)
+        return Subject(
+            known,
+            sizes,
+            build,
+            arguments,
+            rebuilt=self.rebuilds,
+            guessed=guessed,
+            loose=specs.loose() if specs is not None and self.rebuilds else {},
+            **options,
+        )
+
+
+def resolve(text: str, arguments: Sequence[str] = (), hf_config: Sequence[str] = ()) -> Target:
+    """Find a target and read what it is to be made from.
+
+    Args:
+        text: ``package.module:Class``, ``package.module:factory`` or
+            ``path/to/file.py:thing``; the thing may be a module that exists.
+        arguments: ``key=value`` arguments of the constructor or factory.
+        hf_config: For a Hugging Face class, a ``config.json`` or ``key=value`` fields.
+
+    Raises:
+        ShapetraceError: If there is no such thing, it makes no module, or the arguments do
+            not fit it.
+    """
+    found = load_object(text)
+    if isinstance(found, nn.Module):
+        if arguments or hf_config:
+            raise ShapetraceError(f"{text} is a module that exists already and takes no --arg")
+        return Target(text, Ready(found))
+    if not _makes_modules(found):
+        raise ShapetraceError(
+            f"{text} is {_described(found)}, neither an nn.Module nor a function that makes one"
+        )
+    if _is_configured(found) and not arguments:
+        return Target(text, configured(found, text, hf_config))
+    if hf_config:
+        raise ShapetraceError(
+            f"--hf-config is for Hugging Face classes, and {text} has no config_class; use --arg"
+        )
+    return Target(text, call(found, text, arguments))
+
+
+def _apart(name: str, size: int, axes: Mapping[str, int]) -> str:
+    """What an integer is called beside axes of inputs, one of which may have its name only."""
+    return f"init_{name}" if axes.get(name, size) != size else name
+
+
+def _is_configured(found: Any) -> bool:
+    return getattr(found, "config_class", None) is not None or _is_auto(found)
+
+
+def _makes_modules(found: Any) -> bool:
+    if isinstance(found, type):
+        return issubclass(found, nn.Module) or _is_auto(found)
+    return callable(found)
+
+
+def _is_auto(found: Any) -> bool:
+    return isinstance(found, type) and hasattr(found, "_model_mapping")
+
+
+def _described(found: Any) -> str:
+    name = type(found).__name__
+    kind = f"the class {found.__name__}" if isinstance(found, type) else with_article(name)
+    return "a module of code" if inspect.ismodule(found) else kind
+
+
+def _weightless(target: Target, overrides: Mapping[str, int]) -> nn.Module:
+    try:
+        with torch.device("meta"):
+            return _checked(target.name, target.recipe.make(overrides)).to("meta")
+    except (NotImplementedError, RuntimeError):  # a constructor that looks at values
+        return _checked(target.name, target.recipe.make(overrides)).to("meta")
+
+
+def _checked(name: str, made: Any) -> nn.Module:
+    if not isinstance(made, nn.Module):
+        raise ShapetraceError(f"{name} made {_described(made)}, not an nn.Module")
+    return made
+
+
+@contextmanager
+def _own_randomness(seed: int) -> Iterator[None]:
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def _explained(name: str, recipe: Recipe) -> Iterator[None]:
+    try:
+        yield
+    except ShapetraceError:
+        raise
+    except SystemExit as error:
+        raise ShapetraceError(f"making {name} calls sys.exit({error.code!r})") from error
+    except Exception as error:
+        misfit = misfitting(recipe)
+        if misfit:
+            reason = f"making {name} with it raised {type(error).__name__} (--debug shows where)"
+            raise ShapetraceError(f"{misfit}; {reason}") from error
+        raise ShapetraceError(
+            f"making {name} raised {type(error).__name__}: {error} (--debug shows where)"
+        ) from error
+
+
+def _scalars(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Value]]:
+    for key, value in values.items():
+        name = f"{path}.{key}" if path else key
+        if isinstance(value, Mapping):
+            yield from _scalars(value, name)
+        elif value is None or type(value) in (int, float, bool, str):
+            yield name, value

@@ -1,0 +1,1 @@
+"""Tensors inside of values: found in containers, and the containers' own structure."""

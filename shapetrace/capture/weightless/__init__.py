@@ -1,0 +1,1 @@
+"""Runs that only show sizes: no weights, and each operator worked out once."""

@@ -1,0 +1,1 @@
+"""The commands, one file each: its options, its help, and what it prints."""

@@ -1,0 +1,179 @@
+"""``shapetrace check``: every annotation of a model that does not hold."""
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from shapetrace.cli.options import Alias, Arg, Device, HfConfig, InputFile, InputSpec, Seed
+from shapetrace.errors import ShapetraceError
+
+if TYPE_CHECKING:
+    from shapetrace.api.checks.tally import Checked
+    from shapetrace.api.project import Settings
+    from shapetrace.api.tracing.trace_target import Request
+    from shapetrace.report.findings import TargetFindings
+
+
+class CheckedModelError(ShapetraceError):
+    """The model raised; what was found up to there has been shown."""
+
+    exit_code = 1
+
+
+def check(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TARGET]",
+            help="package.module:Class or path/to/file.py:thing; those of pyproject.toml without one.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    input_: InputSpec = None,
+    inputs: InputFile = None,
+    arg: Arg = None,
+    hf_config: HfConfig = None,
+    alias: Alias = None,
+    train: Annotated[
+        bool, typer.Option("--train", help="Run in training mode and with gradients.")
+    ] = False,
+    device: Device = "cpu",
+    seed: Seed = 0,
+    select: Annotated[
+        list[str] | None, typer.Option(metavar="RULE", help="Only these rules: ST101, ST1, ALL.")
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="RULE", help="Not these rules.")
+    ] = None,
+    format: Annotated[  # noqa: A002 - the option's name
+        Literal["full", "concise", "json", "github"], typer.Option(help="How findings are shown.")
+    ] = "full",
+) -> int:
+    """Run a model at several sizes and report every annotation that does not hold.
+
+    Arguments, returns and annotated variables, decorated or not. What to run can stand in
+    pyproject.toml, with the rules; plain `shapetrace check` then runs it all:
+
+    \b
+      [tool.shapetrace]
+      ignore = ["ST302"]
+      [[tool.shapetrace.targets]]
+      target = "net.model:Net"
+      input = ["ids:int64[B=2,n=16]<1000"]
+      arg = ["width=64"]
+
+    \b
+    Rules:
+      ST101  size         an axis has another size than declared
+      ST102  rank         a tensor has another number of axes than declared
+      ST103  dtype        a tensor has another dtype than declared
+      ST104  union        no alternative of a union fits
+      ST105  refused      jaxtyping refuses a value for a reason of its own
+      ST201  unresolved   an annotation cannot be evaluated
+      ST202  unbound      an expression uses a name that nothing binds before
+      ST301  two-sizes    one name means two sizes in a class or a model
+      ST302  by-accident  an annotation holds only by today's numbers
+      ST401  forgotten    not enforced, where others in the file are, or no type checker
+      ST402  unenforced   nothing in the file is enforced (off)
+
+    A comment `# shapetrace: ignore` or `# shapetrace: ignore[ST302]` on the annotation's line
+    silences it.
+
+    Exits with 1 when there are findings or a model fails, with 2 for bad input.
+    """  # noqa: D301 - \b keeps the lines apart
+    from shapetrace.api.project import read_settings  # noqa: PLC0415 - kept off the light path
+    from shapetrace.api.tracing.trace_target import Request  # noqa: PLC0415
+    from shapetrace.check.rules import chosen  # noqa: PLC0415
+
+    settings = read_settings(Path.cwd())
+    codes = chosen(select or settings.select, ignore or (() if select else settings.ignore))
+    if target is None:
+        given = (input_, inputs, arg, hf_config, alias, train, device != "cpu", seed)
+        _refuse_options(any(given))
+        requests = _configured(settings)
+        with contextlib.chdir(settings.folder):  # targets and files are named from there
+            checked = [_checked(one, codes) for one in requests]
+        return _delivered(checked, format)
+    request = Request(
+        target,
+        inputs=input_ or (),
+        inputs_file=inputs,
+        arguments=arg or (),
+        hf_config=hf_config or (),
+        aliases=alias or (),
+        device=device,
+        seed=seed,
+        train=train,
+    )
+    return _delivered([_checked(request, codes)], format)
+
+
+def _refuse_options(given: bool) -> None:  # noqa: FBT001 - one condition
+    if given:
+        raise ShapetraceError(
+            "options for a model are given, but no TARGET; give one, or leave them out to run "
+            "the targets of pyproject.toml"
+        )
+
+
+def _configured(settings: "Settings") -> "tuple[Request, ...]":
+    if not settings.targets:
+        raise ShapetraceError(
+            f"no TARGET is given, and {settings.folder / 'pyproject.toml'} names none: give "
+            "`shapetrace check net.py:Net --input x:float32[B=2,n=16]`, or a "
+            "[[tool.shapetrace.targets]] there"
+        )
+    return settings.targets
+
+
+def _delivered(several: "Sequence[Checked]", form: str) -> int:
+    """Show what was found; the exit code."""
+    from shapetrace.cli.output import write  # noqa: PLC0415 - kept off the light path
+    from shapetrace.report.findings import render, summary  # noqa: PLC0415
+
+    results = [_shown(checked) for checked in several]
+    write(render(results, form), None)
+    sys.stderr.write(summary(results))
+    failures = [_failure(checked) for checked in several if checked.error is not None]
+    if failures:
+        raise CheckedModelError(failures[0])
+    return 1 if any(result.findings for result in results) else 0
+
+
+def _checked(request: "Request", codes: frozenset[str]) -> "Checked":
+    from shapetrace.api.checks.check_target import check_target  # noqa: PLC0415 - needs torch
+    from shapetrace.cli.guard import guarded  # noqa: PLC0415
+    from shapetrace.cli.output import note  # noqa: PLC0415
+
+    with guarded():
+        return check_target(request, codes, note)
+
+
+def _shown(checked: "Checked") -> "TargetFindings":
+    from shapetrace.report.findings import TargetFindings  # noqa: PLC0415
+
+    error = checked.error
+    return TargetFindings(
+        checked.target,
+        checked.findings,
+        checked.runs,
+        checked.annotations,
+        checked.values,
+        checked.silenced,
+        checked.notes,
+        "" if error is None else f"{type(error).__name__}: {error}",
+    )
+
+
+def _failure(checked: "Checked") -> str:
+    error = checked.error
+    first = str(error).strip().partition("\n")[0]
+    return (
+        f"{checked.target} raised {type(error).__name__}: {first}; it was checked up to there "
+        "(`shapetrace trace` explains where)"
+    )

@@ -1,0 +1,128 @@
+"""``shapetrace trace``: one call of any PyTorch model as a table of its tensors."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from shapetrace.cli.interrupt import CTRL_C
+from shapetrace.cli.options import (
+    Alias,
+    Arg,
+    Check,
+    Device,
+    Format,
+    HfConfig,
+    InputFile,
+    InputSpec,
+    Lang,
+    Layers,
+    Level,
+    Output,
+    Save,
+    Seed,
+    TargetName,
+)
+from shapetrace.errors import ShapetraceError
+
+
+class ModelError(ShapetraceError):
+    """The traced model raised; the table up to there has been shown."""
+
+    exit_code = 1
+
+
+def trace(
+    target: TargetName,
+    *,
+    input_: InputSpec = None,
+    inputs: InputFile = None,
+    arg: Arg = None,
+    hf_config: HfConfig = None,
+    alias: Alias = None,
+    dims: Annotated[
+        Literal["explain"] | None,
+        typer.Option(help="List each name with its evidence after the table.", show_default=False),
+    ] = None,
+    train: Annotated[
+        bool, typer.Option("--train", help="Run in training mode and with gradients.")
+    ] = False,
+    device: Device = "cpu",
+    seed: Seed = 0,
+    check: Check = True,
+    level: Level = "tensors",
+    layers: Layers = None,
+    lang: Lang = "en",
+    format: Format = None,  # noqa: A002 - the option's name
+    output: Output = None,
+    save: Save = None,
+) -> int:
+    """Call any PyTorch model once and show every tensor.
+
+    By name, with its named shape, sizes, bytes and FLOPs. Names come from the input specs
+    and from the integers that the model is built from. When the model fails, the table up
+    to there is shown, and what clashed.
+
+    \b
+    Examples:
+      shapetrace trace net.py:Net --arg width=64 --input "x:float32[B=2,3,H=32,W=32]"
+      shapetrace trace transformers:GPT2LMHeadModel --hf-config n_layer=2 \\
+          --input "input_ids:int64[B=2,n=16]<50257" --dims explain
+      shapetrace trace torchvision.models:resnet18 --input "float32[B=2,3,H=64,W=64]"
+
+    Exits with 1 when the model fails or an annotation does not hold, with 2 for bad input.
+    """  # noqa: D301 - \b keeps the examples' lines apart
+    # Imported here so that `shapetrace --help` needs neither torch nor the reports.
+    from shapetrace.api.tracing.trace_target import Request, trace_target  # noqa: PLC0415
+    from shapetrace.cli.guard import guarded  # noqa: PLC0415
+    from shapetrace.cli.output import Style, check_writable, note, show, write  # noqa: PLC0415
+    from shapetrace.explain import explain_names  # noqa: PLC0415
+
+    place = _absolute(output)
+    style = Style(level=level, layers=layers, language=lang, format=format, output=place)
+    kept = _absolute(save)
+    named = (target, inputs or "", *(hf_config or ()))  # net.py:Net, make.py:inputs, config.json
+    check_writable(output, save, reads=(*named, *(name.rpartition(":")[0] for name in named)))
+    request = Request(
+        target,
+        inputs=input_ or (),
+        inputs_file=inputs,
+        arguments=arg or (),
+        hf_config=hf_config or (),
+        aliases=alias or (),
+        device=device,
+        seed=seed,
+        train=train,
+        check=check,
+    )
+    with guarded():
+        outcome = trace_target(request, note, _go_on)
+    if isinstance(outcome.error, KeyboardInterrupt):
+        CTRL_C.forget()  # what was recorded is still to be shown
+    if kept is not None:
+        outcome.trace.save(kept)
+    code = show(outcome.trace, style)
+    if dims == "explain":
+        write(explain_names(outcome.trace), None)
+    _raise(outcome.error)
+    return code
+
+
+def _go_on() -> None:
+    CTRL_C.forget()
+    sys.stderr.write("interrupted; showing how far one run gets in as much time\n")
+
+
+def _absolute(path: Path | None) -> Path | None:
+    """The path from here, wherever the model goes."""
+    return None if path is None else path.absolute()
+
+
+def _raise(error: BaseException | None) -> None:
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    if error is not None:
+        first = str(error).strip().partition("\n")[0]
+        text = f"the model raised {type(error).__name__}: {first}; the table ends there"
+        raise ModelError(text) from error

@@ -1,0 +1,144 @@
+"""``shapetrace train``: teach a Transformer, with its first step as a table."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from shapetrace.cli.options import Format, Lang, Layers, Level, Output
+
+
+def train(
+    *,
+    config: Annotated[
+        str,
+        typer.Option(
+            help="A preset, a TOML or JSON file, or a Hugging Face directory to begin with.",
+            metavar="NAME|FILE|DIR",
+        ),
+    ],
+    data: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="A UTF-8 text; for an encoder-decoder lines of source, tab and target.",
+        ),
+    ],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the configuration."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where checkpoints go, in Hugging Face layout."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint in --out.")
+    ] = False,
+    vocab: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Learn a BPE tokenizer of N tokens from the data first."),
+    ] = None,
+    steps: Annotated[int, typer.Option(metavar="N", help="Changes to the parameters.")] = 1000,
+    batch: Annotated[int, typer.Option(metavar="B", help="Texts in a pass.")] = 8,
+    seq: Annotated[int, typer.Option(metavar="N", help="Tokens of each.")] = 64,
+    accumulate: Annotated[
+        int, typer.Option(metavar="N", help="Passes whose gradients make one step.")
+    ] = 1,
+    lr: Annotated[float, typer.Option(help="Highest learning rate.")] = 1e-3,
+    warmup: Annotated[int, typer.Option(metavar="N", help="Steps in which it rises.")] = 20,
+    weight_decay: Annotated[float, typer.Option(help="Of matrices.")] = 0.1,
+    clip: Annotated[float, typer.Option(help="Longest gradient.")] = 1.0,
+    bf16: Annotated[bool, typer.Option("--bf16", help="Make products in bfloat16.")] = False,
+    evaluate_every: Annotated[
+        int, typer.Option(metavar="N", help="Steps between looks at held-out text.")
+    ] = 100,
+    save_every: Annotated[int, typer.Option(metavar="N", help="Steps between checkpoints.")] = 500,
+    seed: Annotated[
+        int, typer.Option(metavar="S", min=0, help="Of weights, batches and dropout.")
+    ] = 0,
+    keep_state: Annotated[
+        bool,
+        typer.Option(
+            "--keep-state/--no-keep-state",
+            help="Whether the last checkpoint can be resumed with more steps.",
+        ),
+    ] = True,
+    trace: Annotated[
+        bool, typer.Option("--trace/--no-trace", help="Trace the first step and show its table.")
+    ] = True,
+    attention: Annotated[
+        Literal["explicit", "fused"] | None,
+        typer.Option(help="Make `scores`, or run one kernel. Default: explicit when traced."),
+    ] = None,
+    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="Where to run.")] = "cpu",
+    level: Level = "tensors",
+    layers: Layers = None,
+    lang: Lang = "en",
+    format: Format = None,  # noqa: A002 - the option's name
+    output: Output = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Keep the first step's trace for `shapetrace report`.", metavar="TRACE"),
+    ] = None,
+) -> int:
+    """Train a Transformer and show its first step.
+
+    Decoders learn the next token, encoders hidden tokens, encoder-decoders a target.
+    The first step is traced: every tensor forward, each parameter's gradient, memory by
+    kind. Progress goes to stderr. Ctrl-C ends with a checkpoint.
+
+    \b
+    Examples:
+      shapetrace train --config tiny-decoder --data book.txt --out my-model
+      shapetrace train --config my-model --data book.txt --out my-model --resume
+      shapetrace train --config tiny-encoder-decoder --data pairs.tsv --steps 500
+
+    Exits with 2 for bad input, 130 after Ctrl-C.
+    """  # noqa: D301 - \b keeps the examples' lines apart
+    # Imported here so that `shapetrace --help` needs neither torch nor rich.
+    from shapetrace.api.transformer.training import train as run  # noqa: PLC0415
+    from shapetrace.cli.output import Style, check_writable  # noqa: PLC0415
+    from shapetrace.cli.progress import Bar  # noqa: PLC0415
+    from shapetrace.cli.training_report import (  # noqa: PLC0415
+        check_shown,
+        show_training,
+        told_where,
+    )
+    from shapetrace.records.storage import save as save_trace  # noqa: PLC0415
+
+    style = Style(level=level, layers=layers, language=lang, format=format, output=output)
+    check_shown(style, save, trace=trace, resume=resume)
+    check_writable(output, save, reads=(config, data))
+    training = {
+        "steps": steps,
+        "batch": batch,
+        "seq": seq,
+        "accumulate": accumulate,
+        "lr": lr,
+        "warmup": warmup,
+        "weight_decay": weight_decay,
+        "clip": clip,
+        "bf16": bf16,
+        "evaluate_every": evaluate_every,
+        "save_every": save_every,
+        "seed": seed,
+    }
+    with Bar() as bar, told_where(out):
+        trained = run(
+            config,
+            data,
+            settings=set_ or (),
+            training=training,
+            output=out,
+            resume=resume,
+            vocabulary=vocab,
+            attention=attention or (None if resume else "explicit" if trace else "fused"),
+            device=device,
+            trace=trace,
+            keep_state=keep_state,
+            on_step=bar.step,
+        )
+    if save is not None and trained.trace is not None:
+        save_trace(trained.trace, save)
+    return show_training(trained, style)

@@ -1,0 +1,1 @@
+"""FLOPs by family of operators: pure functions of shapes, kept in a registry."""

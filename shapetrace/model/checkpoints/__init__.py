@@ -1,0 +1,1 @@
+"""Files of trained models: configuration, names of parameters, shards, weights."""

@@ -1,0 +1,73 @@
+"""Which tensors a model's directory holds, and in which safetensors file each lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shapetrace.model.checkpoints.files import read_json
+from shapetrace.model.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SINGLE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+
+
+def tensor_files(directory: Path) -> dict[str, Path]:
+    """The file of each tensor, by the tensor's name.
+
+    Raises:
+        ModelError: There are no weights, or a file is missing or cut off.
+    """
+    if (directory / INDEX).is_file():
+        return _indexed(directory)
+    if (directory / SINGLE).is_file():
+        path = directory / SINGLE
+        return dict.fromkeys(tensor_names(path), path)
+    raise ModelError(f"no weights in {directory}: expected {SINGLE} or {INDEX}")
+
+
+def has_weights(directory: Path) -> bool:
+    """Whether the directory holds safetensors weights."""
+    return any((directory / name).is_file() for name in (SINGLE, INDEX))
+
+
+def tensor_names(path: Path) -> list[str]:
+    """The names of the tensors in one safetensors file."""
+    with opened(path, framework="numpy") as file:
+        return list(file.keys())
+
+
+@contextmanager
+def opened(path: Path, framework: str = "pt", device: str = "cpu") -> Iterator[Any]:
+    """A safetensors file, open for reading; a damaged one is a `ModelError`."""
+    from safetensors import SafetensorError, safe_open  # noqa: PLC0415 - only weights need it
+
+    try:
+        with safe_open(str(path), framework=framework, device=device) as file:
+            yield file
+    except SafetensorError as error:
+        raise ModelError(f"{path} is damaged or cut off: {error}") from None
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error}") from None
+
+
+def _indexed(directory: Path) -> dict[str, Path]:
+    path = directory / INDEX
+    index: Mapping[str, object] = read_json(path)
+    weight_map = index.get("weight_map")
+    if not isinstance(weight_map, dict):
+        raise ModelError(f"{path} has no `weight_map`")
+    files = {str(name): directory / str(file) for name, file in weight_map.items()}
+    for file in sorted(set(files.values())):
+        if not file.is_file():
+            raise ModelError(f"{file} is missing; {path.name} names it")
+        held = set(tensor_names(file))
+        for name, place in files.items():
+            if place == file and name not in held:
+                raise ModelError(f"tensor {name!r} is not in {file}, where {path.name} puts it")
+    return files

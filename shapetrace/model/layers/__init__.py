@@ -1,0 +1,1 @@
+"""The parts of a Transformer: attention, feed-forward, norms, positions, embedding, heads."""

@@ -1,0 +1,1 @@
+"""The formats of a report: one file each, and the list of them."""

@@ -1,0 +1,1 @@
+"""A generation in a report: texts, passes and their sums, by format."""

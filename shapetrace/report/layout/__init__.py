@@ -1,0 +1,1 @@
+"""Columns on a screen: which there are, and how wide."""
