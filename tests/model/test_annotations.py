@@ -12,20 +12,20 @@ import shapetrace.model
 MODEL = Path(shapetrace.model.__file__).parent
 # Modules whose functions compute with tensors.
 TYPED = (
-    "attention",
-    "blocks",
     "decoder",
-    "embedding",
     "encoder",
     "encoder_decoder",
-    "explicit",
-    "feedforward",
-    "fused",
     "generation/filters",
-    "heads",
-    "norm",
-    "positions",
-    "visibility",
+    "layers/attention",
+    "layers/blocks",
+    "layers/embedding",
+    "layers/explicit",
+    "layers/feedforward",
+    "layers/fused",
+    "layers/heads",
+    "layers/norm",
+    "layers/positions",
+    "layers/visibility",
 )
 
 

@@ -292,7 +292,7 @@ def test_a_link_stays_a_link(tmp_path):
 
 def test_saving_and_loading_need_no_torch(tmp_path):
     code = (
-        "import sys; from shapetrace.trace import Trace, load, save\n"
+        "import sys; from shapetrace.records import Trace, load, save\n"
         "save(Trace('x'), sys.argv[1]); assert load(sys.argv[1]).target == 'x'\n"
         "assert not {'torch', 'numpy', 'jaxtyping'} & set(sys.modules)"
     )

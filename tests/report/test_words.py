@@ -9,7 +9,7 @@ from shapetrace.report.language.words import word
 from shapetrace.units import FLOP_CONVENTION
 
 _HEADINGS = {"heading", "names"}
-_MODULES = sorted(Path(package.__file__).parent.glob("*.py"))
+_MODULES = sorted(Path(package.__file__).parent.rglob("*.py"))
 
 
 def words_of(tree):
