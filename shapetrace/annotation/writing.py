@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shapetrace.errors import ShapetraceError
+from shapetrace.installed import is_installed
+from shapetrace.writing import check_place, write_all, write_whole
 
 if TYPE_CHECKING:
     from shapetrace.annotation.plan.plans import Rewritten
-
-_INSTALLED = ("site-packages", "dist-packages")
 
 
 def write_in_place(files: Sequence[Rewritten], *, force: bool = False) -> list[Path]:
@@ -34,13 +31,20 @@ def write_in_place(files: Sequence[Rewritten], *, force: bool = False) -> list[P
     changed = [file for file in files if file.changed]
     for file in changed:
         _check(file, force=force)
-    for file in changed:
-        path = Path(file.file)
-        try:
-            shutil.copy2(path, _backup(path))
-            _replace(path, file.new)
-        except OSError as error:
-            raise ShapetraceError(f"cannot write {path}: {error.strerror or error}") from error
+    backups: list[Path] = []
+    try:
+        for file in changed:
+            backups.append(_backup(Path(file.file)))
+            write_whole(backups[-1], file.old, like=Path(file.file))
+        write_all({Path(file.file): file.new for file in changed})
+    except BaseException as error:
+        for backup in backups:
+            backup.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
+        names = ", ".join(file.file for file in changed)
+        reason = error.strerror or str(error)
+        raise ShapetraceError(f"cannot write {names}: {reason}; nothing was changed") from error
     return [Path(file.file) for file in changed]
 
 
@@ -61,7 +65,7 @@ def write_copies(files: Sequence[Rewritten], folder: Path, root: Path) -> list[P
             target = folder / _below(Path(file.file), root)
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                _replace(target, file.new)
+                write_whole(target, file.new)
             except OSError as error:
                 raise ShapetraceError(
                     f"cannot write {target}: {error.strerror or error}; choose another -o"
@@ -81,12 +85,17 @@ def check_writable(file: str, *, force: bool) -> None:
         ShapetraceError: With the reason and the way out.
     """
     path = Path(file)
-    if not force and any(part in _INSTALLED for part in path.resolve().parts):
+    if not force and is_installed(str(path.resolve())):
         raise ShapetraceError(
             f"{file} belongs to an installed package; write a copy with -o DIR, or use --force"
         )
-    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
-        raise ShapetraceError(f"{file} is not writable; write a copy with -o DIR")
+    try:
+        check_place(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ShapetraceError(
+            f"{file} is not writable: {reason}; write a copy with -o DIR"
+        ) from error
     if not force and _uncommitted(path):
         raise ShapetraceError(f"{file} has uncommitted changes; commit them, or use --force")
 
@@ -121,18 +130,3 @@ def _backup(path: Path) -> Path:
         number += 1
         backup = path.with_name(f"{path.name}.bak{number}")
     return backup
-
-
-def _replace(path: Path, content: bytes) -> None:
-    place = path.resolve()
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        mode = place.stat().st_mode & 0o777 if place.exists() else 0o644
-        temporary.chmod(mode)
-        temporary.replace(place)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

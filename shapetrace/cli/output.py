@@ -12,6 +12,7 @@ from shapetrace.cli.telling import silence, tell
 from shapetrace.errors import ShapetraceError
 from shapetrace.records.trace import Trace
 from shapetrace.report import Canvas, Language, Level, build_report, choose
+from shapetrace.writing import check_place, resolved, write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def check_writable(*paths: Path | None, reads: Sequence[Path | str | None] = ())
         _check_one(path)
         if any(_is_same(path, other) for other in reads if other is not None):
             _refuse(path, "this command reads it")
-    if len({path.resolve() for path in given}) < len(given):
+    if len({resolved(path) for path in given}) < len(given):
         _refuse(given[-1], "the other result goes there too")
 
 
@@ -85,20 +86,7 @@ def _is_same(path: Path, other: Path | str) -> bool:
 
 def _check_one(path: Path) -> None:
     try:
-        there = path.exists()
-    except OSError as error:  # such as a name that is too long
-        _refuse(path, error.strerror or str(error))
-    if there and not path.is_file() and not path.is_dir():
-        return
-    if path.is_dir():
-        _refuse(path, "it is a directory")
-    if there and not os.access(path, os.W_OK):
-        _refuse(path, "it is write-protected")
-    import tempfile  # noqa: PLC0415 - slow to import, and stdout needs none
-
-    try:
-        with tempfile.TemporaryFile(dir=path.resolve().parent):
-            pass
+        check_place(path)
     except OSError as error:
         _refuse(path, error.strerror or str(error))
 
@@ -113,34 +101,9 @@ def write(text: str, output: Path | None) -> None:
         _write_stdout(text)
         return
     try:
-        _write_file(text, output)
+        write_whole(output, text.encode())
     except OSError as error:
         _refuse(output, error.strerror or str(error))
-
-
-def _write_file(text: str, output: Path) -> None:
-    if output.exists() and not output.is_file():  # a device or a pipe takes no renaming
-        output.write_text(text, encoding="utf-8")
-        return
-    import tempfile  # noqa: PLC0415 - slow to import, and stdout needs none
-
-    place = output.resolve()
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        temporary.chmod(place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask())
-        temporary.replace(place)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _write_stdout(text: str) -> None:

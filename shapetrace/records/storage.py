@@ -18,7 +18,6 @@ import contextlib
 import gc
 import json
 import os
-import stat
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -29,6 +28,7 @@ from shapetrace.records.codec import decode_record, encode_record
 from shapetrace.records.coders import DecodeError
 from shapetrace.records.references import check_references
 from shapetrace.records.trace import FORMAT_VERSION, Trace
+from shapetrace.writing import resolved, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,11 +56,11 @@ def save(trace: Trace, path: str | os.PathLike[str]) -> None:
     Raises:
         ShapetraceError: If the place cannot be written.
     """
-    target = Path(os.path.realpath(path))
     try:
-        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+        target = resolved(Path(path))
+        if target.exists() and not (target.is_file() or target.is_dir()):
             _refuse_target(path, "it is not a regular file")
-        _replace(target, dumps(trace))
+        write_whole(target, dumps(trace))
     except OSError as error:
         _refuse_target(path, error.strerror or str(error))
 
@@ -170,31 +170,6 @@ def _collector_paused() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
-
-
-def _replace(target: Path, data: bytes) -> None:
-    """Put the data where the target is, in one step that survives a crash."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename last; where folders cannot be synced (Windows), it is left to the system."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _refuse_target(path: str | os.PathLike[str], reason: str) -> NoReturn:

@@ -255,7 +255,7 @@ def test_a_missing_file(tmp_path):
     ("place", "reason"),
     [
         ("missing/t", "No such file or directory"),
-        (".", "it is not a regular file"),
+        (".", "it is a directory"),
         ("pipe", "it is not a regular file"),
     ],
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shapetrace.annotation.inference.carry import carried
 from shapetrace.api.tracing.resized_inputs import other_sizes
 from shapetrace.errors import ShapetraceError
+from shapetrace.installed import is_installed
 from shapetrace.naming.name_trace import named
 from shapetrace.records.structure import Structures
 from shapetrace.records.trace import Trace
@@ -243,5 +244,4 @@ def _folders(origin: str) -> tuple[Path, Path]:
 
 
 def _installed(file: Path, package: Path) -> bool:
-    below = file.resolve().relative_to(package).parts
-    return any(part in ("site-packages", "dist-packages") for part in below)
+    return is_installed(str(file.resolve().relative_to(package)))

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shapetrace.api.checks.tally import Checked, Tally, installed_package
+from shapetrace.api.checks.tally import Checked, Tally
 from shapetrace.api.tracing.resized_inputs import distinct, remade
 from shapetrace.api.tracing.trace_target import Request, read_aliases, read_inputs
 from shapetrace.check import check
@@ -16,6 +16,7 @@ from shapetrace.check.enforcement import unenforced
 from shapetrace.check.findings import by_accident, from_mismatches, from_unenforced
 from shapetrace.check.rules import chosen
 from shapetrace.errors import ShapetraceError
+from shapetrace.installed import installed_package
 
 if TYPE_CHECKING:
     from torch import nn

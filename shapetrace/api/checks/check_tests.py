@@ -12,6 +12,7 @@ from shapetrace.check import check
 from shapetrace.check.enforcement import unenforced
 from shapetrace.check.findings import Finding, from_mismatches, from_unenforced
 from shapetrace.errors import ShapetraceError
+from shapetrace.installed import is_installed
 
 if TYPE_CHECKING:
     from shapetrace.capture.background import Session
@@ -91,6 +92,4 @@ class ProjectCheck:
 
 
 def _is_own(file: str, root: Path) -> bool:
-    parts = Path(file).parts
-    installed = "site-packages" in parts or "dist-packages" in parts
-    return not installed and Path(file).is_relative_to(root)
+    return not is_installed(file) and Path(file).is_relative_to(root)

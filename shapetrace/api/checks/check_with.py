@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
-from shapetrace.api.checks.tally import Checked, Tally, installed_package
+from shapetrace.api.checks.tally import Checked, Tally
 from shapetrace.check import check
 from shapetrace.check.enforcement import unenforced
 from shapetrace.check.findings import Finding, from_mismatches, from_unenforced
 from shapetrace.check.rules import chosen
 from shapetrace.errors import ShapetraceError
+from shapetrace.installed import is_installed
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -102,7 +103,7 @@ class Checking:
         tally = Tally()
         found = from_mismatches(trace, check(trace, owned=owned))
         tally.add(trace, trace.sizes, [*found, *lax])
-        return tally.result(trace.target, self._codes, lambda file: not installed_package(file))
+        return tally.result(trace.target, self._codes, lambda file: not is_installed(file))
 
 
 def checking(

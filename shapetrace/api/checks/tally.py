@@ -84,10 +84,3 @@ class Tally:
         notes = tuple(dict.fromkeys(self.notes))
         runs, places = tuple(self.runs), len(self.places)
         return Checked(target, loud, silenced, runs, places, self.values, notes)
-
-
-def installed_package(file: str) -> str:
-    """The installed package that a file belongs to; empty for a file that is not installed."""
-    parts = file.replace("\\", "/").split("/")
-    places = [i for i, part in enumerate(parts) if part in ("site-packages", "dist-packages")]
-    return parts[places[-1] + 1] if places and places[-1] + 1 < len(parts) else ""

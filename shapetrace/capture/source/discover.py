@@ -15,6 +15,7 @@ from typing import Any
 from torch import nn
 
 from shapetrace.capture.source.registry import is_internal
+from shapetrace.installed import installed_package
 
 Wanted = Mapping[str, frozenset[int] | None]
 """By source file, the first lines of functions; None for every function of the file."""
@@ -67,8 +68,8 @@ def is_traced(file: str) -> bool:
         return "ipython-input" in file or "ipykernel" in file
     if is_internal(file):
         return "/torch/nn/modules/" in file and not file.endswith("/module.py")
-    if "site-packages" in file or "dist-packages" in file:
-        package = file.rpartition("-packages/")[2].partition("/")[0].removesuffix(".py")
+    package = installed_package(file)
+    if package:
         return package not in _UNTRACED and not _is_own(file)
     return not file.startswith(_STDLIB) and not _is_own(file)
 

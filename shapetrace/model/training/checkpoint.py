@@ -1,4 +1,8 @@
-"""Checkpoints: a directory in Hugging Face's layout, replaced as a whole or not at all."""
+"""Checkpoints: a directory in Hugging Face's layout, replaced as a whole or not at all.
+
+The writing is this file's own: the model can be lifted out whole, so it imports nothing else of
+the package, and what is replaced in one step here is a folder, not a file.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import contextlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,6 +59,7 @@ def save_checkpoint(
         new.mkdir(parents=True)
         _write(new, model, files or {}, record, state)
         if target.exists():
+            _pass_on(target, new)
             shutil.rmtree(old, ignore_errors=True)
             target.rename(old)
         new.rename(target)
@@ -162,6 +168,17 @@ def _write(
     for file in directory.iterdir():
         with file.open("rb") as handle:
             os.fsync(handle.fileno())
+
+
+def _pass_on(old: Path, new: Path) -> None:
+    """Give a folder and its files the owners and the modes of those that they replace."""
+    for path in (new, *new.iterdir()):
+        before = old if path == new else old / path.name
+        if before.exists():
+            now, kept = path.stat(), before.stat()
+            if (now.st_uid, now.st_gid) != (kept.st_uid, kept.st_gid):
+                os.chown(path, kept.st_uid, kept.st_gid)
+            path.chmod(stat.S_IMODE(kept.st_mode))  # after the owner, whose change resets bits
 
 
 def _write_json(path: Path, values: Mapping[str, Any]) -> None:
