@@ -225,26 +225,34 @@ def _cost(ops: Iterable[OpRecord]) -> int:
 def _closed(wish: Wish, made: Generated, number: int) -> int:
     """FLOPs of a pass by the closed form."""
     config, step = wish.config.to_dict(), made.steps[number]
-    source = made.steps[0].n
-    sizes = {**_sizes(wish, made), "n": step.n, "m": step.m, "s": source}
+    sizes = {**_sizes(wish, made), "n": step.n, "m": step.m}
     if step.kind == "encode":
         return encoder_flops(config).value(sizes)
     if not wish.cache:
         return _forward(wish, sizes)
-    cost = sum(form.value(sizes) for form in step_flops(config))
-    reads = wish.config.kind == "encoder-decoder"
-    return cost + (source_flops().value(sizes) if reads and step.kind == "prefill" else 0)
+    return _step(wish, sizes, anew=step.kind == "prefill")
 
 
 def _without_cache(wish: Wish, made: Generated) -> int:
-    """FLOPs of the same steps with nothing kept but an encoder's output."""
-    source = made.steps[0].n
+    """FLOPs of the same steps with nothing kept but an encoder's output.
+
+    What a step must do without a cache: every token anew, but a score for the last position
+    alone, as with the cache; otherwise the head's work would pass for the cache's merit.
+    """
     total = 0
     for number, step in enumerate(made.steps):
-        sizes = {**_sizes(wish, made), "n": step.m, "s": source}
-        encodes = step.kind == "encode"
-        total += _closed(wish, made, number) if encodes else _forward(wish, sizes)
+        if step.kind == "encode":
+            total += _closed(wish, made, number)
+        else:
+            total += _step(wish, {**_sizes(wish, made), "n": step.m, "m": step.m}, anew=True)
     return total
+
+
+def _step(wish: Wish, sizes: dict[str, int], *, anew: bool) -> int:
+    """FLOPs of a step over `n` new tokens; `anew` if a source's keys and values are made."""
+    cost = sum(form.value(sizes) for form in step_flops(wish.config.to_dict()))
+    makes = anew and wish.config.kind == "encoder-decoder"
+    return cost + (source_flops().value(sizes) if makes else 0)
 
 
 def _forward(wish: Wish, sizes: dict[str, int]) -> int:
@@ -257,4 +265,4 @@ def _forward(wish: Wish, sizes: dict[str, int]) -> int:
 
 def _sizes(wish: Wish, made: Generated) -> dict[str, int]:
     numbers = {name: value for name, value in wish.config.to_dict().items() if type(value) is int}
-    return {**numbers, "B": len(made.rows)}
+    return {**numbers, "B": len(made.rows), "s": made.steps[0].n}

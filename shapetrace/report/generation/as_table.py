@@ -98,10 +98,10 @@ def _totals(generation: Generation, pen: Pen, canvas: Canvas, language: Language
         yield from _said("KV cache", text, pen, canvas, language)
     counted = word(f"counted from the {generation.counted}", language)
     yield from _said("FLOPs", f"{format_flops(sums['flops'])} ({counted})", pen, canvas, language)
-    without = format_flops(sums["flops_without_cache"])
-    note = word("counted from the closed form", language)
-    yield from _said("FLOPs without the cache", f"{without} ({note})", pen, canvas, language)
-    if sums["flops_saved"] > 0:
+    if generation.uses_cache:
+        without = format_flops(sums["flops_without_cache"])
+        note = word("counted from the closed form, the last position scored", language)
+        yield from _said("FLOPs without the cache", f"{without} ({note})", pen, canvas, language)
         share = 100 * sums["flops_saved"] / sums["flops_without_cache"]
         text = f"{format_flops(sums['flops_saved'])} ({share:.1f}%)"
         yield from _said("saved by the cache", text, pen, canvas, language)

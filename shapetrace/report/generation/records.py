@@ -57,7 +57,7 @@ class Generation:
         passes: Its passes, in order.
         counted: Where the passes' FLOPs come from: ``operators`` or ``closed form``.
         flops_without_cache: FLOPs of the same steps with everything worked out anew each
-            time, by the closed form.
+            time and the last position scored, by the closed form.
         trace: The run, equal steps folded; None where it was not traced.
     """
 
@@ -137,7 +137,7 @@ def totals(generation: Generation) -> dict[str, Any]:
     last = generation.passes[-1]
     seconds = generation.seconds
     per_token = last.kv_cache_bytes // last.m if generation.uses_cache else 0
-    saved = generation.flops_without_cache - generation.flops
+    saved = generation.flops_without_cache - generation.flops if generation.uses_cache else None
     return {
         "tokens": generation.tokens,
         "passes": len(generation.passes),
@@ -148,7 +148,7 @@ def totals(generation: Generation) -> dict[str, Any]:
         "flops": generation.flops,
         "flops_counted_from": generation.counted,
         "flops_without_cache": generation.flops_without_cache,
-        "flops_without_cache_counted_from": "closed form",
+        "flops_without_cache_counted_from": "closed form, the last position scored",
         "flops_saved": saved,
         "convention": FLOP_CONVENTION,
     }

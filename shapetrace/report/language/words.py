@@ -82,6 +82,7 @@ _CHINESE = {
     "saved by the cache": "缓存节省",
     "counted from the operators": "由实际运行的算子计得",
     "counted from the closed form": "由公式计得",
+    "counted from the closed form, the last position scored": "由公式计得，只给最后一个位置打分",
     "mean of all heads": "所有头的平均",
     "read by": "查询者",
     "sum": "合计",
