@@ -34,9 +34,9 @@ from shapetrace.capture.proof.proof import Proof
 from shapetrace.capture.target.inputs import from_specs
 from shapetrace.capture.target.target import resolve
 from shapetrace.dims.specs import parse_specs
-from tests.annotation.enforced import forgetting
+from tests.api.annotating.enforced import forgetting
 
-SOURCES = Path(__file__).parents[1] / "annotation"
+SOURCES = Path(__file__).parents[1] / "api/annotating"
 INSTALL = "; make one: python3.12 -m venv rt && rt/bin/pip install righttyper torch numpy jaxtyping beartype"
 _DIMS = re.compile(r"""Tensor, *\\*["']([^"'\\]*)""")
 _NOTHING = re.compile(r"D?\d+|_|\.\.\.|[a-z]+_\d+|\w+_\d+_or_.*")

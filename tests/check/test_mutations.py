@@ -28,7 +28,7 @@ from shapetrace.capture.target.target import resolve
 from shapetrace.check import check
 from shapetrace.check.findings import by_accident, from_mismatches
 from shapetrace.dims import Declaration, DeclaredShape
-from tests.annotation.enforced import forgetting
+from tests.api.annotating.enforced import forgetting
 
 MODEL = Path(__file__).parent / "annotated_model.py"
 REQUEST = Request(f"{MODEL}:Net", inputs=["ids:int64[B=3,n=5]<50"])
@@ -140,7 +140,7 @@ EQUIVALENT = {  # `h` and `d_k` are what `self.h` and `self.d_k` hold, in every 
 
 
 WHOLE = {"n_embd", "n_head", "n_kv", "vocab", "hidden", "classes", "1", "7"}
-SOURCES = Path(__file__).parents[1] / "annotation"
+SOURCES = Path(__file__).parents[1] / "api/annotating"
 WRITTEN = {
     "Model": (
         SOURCES / "small_gpt.py.txt",

@@ -11,7 +11,7 @@ from torch.utils import _pytree
 from shapetrace.annotation import Wishes, write_in_place
 from shapetrace.api.annotating.annotate import annotate
 from shapetrace.api.tracing.trace_target import Request
-from tests.annotation.enforced import forgetting, imported
+from tests.api.annotating.enforced import forgetting, imported
 
 HERE = Path(__file__).parent
 

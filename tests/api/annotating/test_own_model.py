@@ -12,8 +12,8 @@ import shapetrace.model
 from shapetrace.annotation import Wishes, write_in_place
 from shapetrace.api.annotating.annotate import annotate
 from shapetrace.api.tracing.trace_target import Request
-from tests.annotation.enforced import forgetting
-from tests.annotation.stripped import annotations, strip
+from tests.api.annotating.enforced import forgetting
+from tests.api.annotating.stripped import annotations, strip
 
 RUNS = {
     "decoder": ["token_ids:int64[B=2,n=5]<50"],

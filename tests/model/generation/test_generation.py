@@ -12,7 +12,7 @@ from shapetrace.model.generation.sampling import draw, filtered
 
 transformers = pytest.importorskip("transformers")
 process = pytest.importorskip("transformers.generation.logits_process")
-STORIES = Path(__file__).parents[2] / "../shared/data/stories260k"
+STORIES = Path(__file__).parents[3] / "../shared/data/stories260k"
 SIZES = {
     "vocab_size": 97,
     "hidden_size": 32,

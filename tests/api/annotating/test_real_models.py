@@ -23,8 +23,8 @@ from shapetrace.api.tracing.trace_target import Request
 from shapetrace.capture.proof.process import stand_by
 from shapetrace.capture.target.inputs import from_specs
 from shapetrace.dims.specs import parse_specs
-from tests.annotation.enforced import forgetting, imported
-from tests.annotation.real.cases import CASES, copied, findable
+from tests.api.annotating.enforced import forgetting, imported
+from tests.api.annotating.real.cases import CASES, copied, findable
 
 ENFORCED = "enforced_shapes.shapes"
 """A checker is found by the name of its module, so its folder is put where imports look."""

@@ -147,7 +147,7 @@ def test_the_table_fits_a_narrow_terminal(command, monkeypatch, columns):
 
 
 def test_the_shipped_model_speaks(command):
-    model = Path(__file__).parents[2] / "examples/scripture/model"
+    model = Path(__file__).parents[3] / "examples/scripture/model"
     code, out, _ = command(
         "generate", "--config", model, "--prompt", "And the king said unto", "--text-only",
         "--max-new-tokens", 40,

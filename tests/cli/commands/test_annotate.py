@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from shapetrace.cli.app import main
-from tests.annotation.enforced import imported
+from tests.api.annotating.enforced import imported
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[2] / "api/annotating"
 INPUT = ("--input", "ids:int64[B=2,n=7]<50")
 
 
