@@ -11,6 +11,7 @@ from dataclasses import replace
 import torch
 
 from shapetrace.capture.recording import Recording
+from shapetrace.capture.values import members
 from shapetrace.capture.values.tensors_in import elements
 from shapetrace.records.trace import StorageKind, Trace
 
@@ -41,7 +42,7 @@ class TrainingRecording(Recording):
 
     def _named(self) -> list[tuple[str, torch.nn.Parameter]]:
         model = self._model
-        return [] if model is None else list(model.named_parameters(remove_duplicate=False))
+        return [] if model is None else list(members.named_parameters(model))
 
     def _mark(self, tensor: torch.Tensor, kind: StorageKind) -> int | None:
         storages = self._recorder.storages

@@ -25,6 +25,7 @@ from shapetrace.capture.recorder.recorder import Recorder
 from shapetrace.capture.recorder.repeats import signatures, write_out
 from shapetrace.capture.recorder.swap import Swap, swap
 from shapetrace.capture.source.discover import Wanted, reachable
+from shapetrace.capture.values import members
 from shapetrace.check.enforcement import Signature
 from shapetrace.records.trace import (
     Failure,
@@ -137,7 +138,7 @@ class Recording:
         repeats = [event for event in self._recorder.events if event[0] == REPEAT]
         roots = {event[1].module for event in repeats} | {event[2] for event in repeats}
         return {
-            root: [self._numbers[id(module)] for module in self._members[root].modules()]
+            root: [self._numbers[id(module)] for module in members.modules(self._members[root])]
             for root in roots
         }
 
@@ -198,22 +199,22 @@ def record(model: nn.Module | None, **options: Any) -> Recording:
 
 def _opaque(model: nn.Module | None) -> Iterator[str]:
     """What of a model runs no Python that could be looked into; its operators are seen."""
-    for path, module in model.named_modules() if model is not None else ():
+    for path, module in members.named_modules(model) if model is not None else ():
         if isinstance(module, torch.jit.ScriptModule):
             kind = type(module).__name__
             yield f"{path or 'the model'} ({kind}) is scripted: seen from outside only"
 
 
 def _members(model: nn.Module | None, numbers: Mapping[int, int]) -> list[nn.Module]:
-    found = {numbers[id(m)]: m for m in model.modules()} if model is not None else {}
+    found = {numbers[id(m)]: m for m in members.modules(model)} if model is not None else {}
     return [found[number] for number in range(len(found))]
 
 
 def _parameters(model: nn.Module | None, recorder: Recorder) -> tuple[ParameterRecord, ...]:
     if model is None:
         return ()
-    parameters = model.named_parameters(remove_duplicate=False)
-    buffers = model.named_buffers(remove_duplicate=False)
+    parameters = members.named_parameters(model)
+    buffers = members.named_buffers(model)
     return tuple(
         [_parameter(name, tensor, recorder, buffer=False) for name, tensor in parameters]
         + [_parameter(name, tensor, recorder, buffer=True) for name, tensor in buffers]

@@ -108,11 +108,12 @@ def annotate(
     from shapetrace.capture.proof.proof import Proof  # noqa: PLC0415
     from shapetrace.capture.target.inputs import check_signature  # noqa: PLC0415 - these need torch
     from shapetrace.capture.target.target import resolve  # noqa: PLC0415
+    from shapetrace.capture.values.members import set_training  # noqa: PLC0415
 
     target = resolve(request.target, request.arguments, request.hf_config)
     inputs = read_inputs(request)
     progress(f"making {request.target}")
-    model = target.build(seed=request.seed).eval()
+    model = set_training(target.build(seed=request.seed), mode=False)
     check_signature(model, inputs)
     origin = origin_file(request.target)
     others = (made for _, made in remade(request)) if inputs.specs is None else ()

@@ -54,13 +54,15 @@ def check_target(
     from shapetrace.capture.source.live_functions import searched_once  # noqa: PLC0415
     from shapetrace.capture.target.inputs import check_signature  # noqa: PLC0415
     from shapetrace.capture.target.target import resolve  # noqa: PLC0415
+    from shapetrace.capture.values.members import set_training  # noqa: PLC0415
 
     check_device(request.device)
     read_aliases(request.aliases)
     target = resolve(request.target, request.arguments, request.hf_config)
     inputs = read_inputs(request)
     progress(f"making {target.name}")
-    model = target.build(device=request.device, seed=request.seed).train(request.train)
+    model = target.build(device=request.device, seed=request.seed)
+    set_training(model, mode=request.train)
     check_signature(model, inputs)
     run = _Checking(request, target, model, inputs, progress)
     with searched_once():

@@ -66,7 +66,9 @@ def _suspects(trace: Trace, failure: Failure, inputs: CallInputs) -> Iterator[Te
 
 def _others(spec: TensorSpec, model: nn.Module, failure: Failure) -> list[str]:
     """Dtypes to try: what the error asks for, the weights', whole numbers."""
-    weights = (str(p.dtype).removeprefix("torch.") for p in model.parameters())
+    from shapetrace.capture.values.members import parameters  # noqa: PLC0415 - needs torch
+
+    weights = (str(p.dtype).removeprefix("torch.") for p in parameters(model))
     asked = ["bool"] if "bool" in failure.message.lower() else []
     found = dict.fromkeys([*asked, *weights, "float32", "int64"])
     return [dtype for dtype in found if dtype != spec.dtype]

@@ -85,13 +85,15 @@ def trace_target(
     from shapetrace.api.transformer.run_pass import check_device  # noqa: PLC0415 - needs torch
     from shapetrace.capture.target.inputs import check_signature  # noqa: PLC0415
     from shapetrace.capture.target.target import resolve  # noqa: PLC0415
+    from shapetrace.capture.values.members import set_training  # noqa: PLC0415
 
     aliases = read_aliases(request.aliases)
     check_device(request.device)
     target = resolve(request.target, request.arguments, request.hf_config)
     inputs = read_inputs(request)
     progress(f"making {target.name}")
-    model = target.build(device=request.device, seed=request.seed).train(request.train)
+    model = target.build(device=request.device, seed=request.seed)
+    set_training(model, mode=request.train)
     check_signature(model, inputs)
     naming = _probed(target, inputs, progress)
     if naming.interrupt is not None:

@@ -14,6 +14,7 @@ from torch import nn
 from shapetrace.capture.failure.frozen_eval import Unknown, evaluate
 from shapetrace.capture.failure.traceback import Place, assignment, conditions
 from shapetrace.capture.source.registry import is_internal
+from shapetrace.capture.values import members
 from shapetrace.capture.values.tensors_in import elements
 from shapetrace.records.trace import Operand, Shape
 
@@ -127,7 +128,7 @@ class Operands:
         name = _text(node.func)
         arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
         if failed is not module:
-            inside = {id(part): path for path, part in module.named_modules()}
+            inside = {id(part): path for path, part in members.named_modules(module)}
             path = inside.get(id(failed), type(failed).__name__)
             name = f"{name}[{path}]" if path.isdigit() else f"{name}.{path}"
             arguments = []
@@ -140,7 +141,7 @@ class Operands:
 
     def _weights(self, name: str, module: nn.Module, made: tuple[str, int]) -> Iterator[Operand]:
         described = f"{type(module).__name__}({module.extra_repr()})"
-        tensors = dict(module.named_parameters(recurse=False))
+        tensors = dict(members.own_parameters(module))
         shown = [key for key in _PARAMETERS if key in tensors]
         yield Operand(name, "module", value=described, file=made[0], line=made[1])
         for key in shown:

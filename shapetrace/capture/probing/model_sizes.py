@@ -6,14 +6,15 @@ from collections.abc import Mapping
 
 from torch import nn
 
+from shapetrace.capture.values import members
 from shapetrace.records.trace import Shape
 
 
 def parameter_shapes(model: nn.Module) -> dict[str, Shape]:
     """The shape of every parameter and buffer, by path."""
     named = [
-        *model.named_parameters(remove_duplicate=False),
-        *model.named_buffers(remove_duplicate=False),
+        *members.named_parameters(model),
+        *members.named_buffers(model),
     ]
     return {name: tuple(tensor.shape) for name, tensor in named}
 
@@ -26,7 +27,7 @@ def attributes(model: nn.Module) -> dict[str, dict[str, int]]:
     """
     found = {
         path: _whole_numbers(vars(module))
-        for path, module in model.named_modules()
+        for path, module in members.named_modules(model)
         if not path or not type(module).__module__.startswith("torch.nn")
     }
     config = getattr(getattr(model, "config", None), "__dict__", {})

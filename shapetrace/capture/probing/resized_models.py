@@ -12,6 +12,7 @@ from shapetrace.capture.probing.choose_sizes import labels
 from shapetrace.capture.recording import record
 from shapetrace.capture.source.discover import Wanted
 from shapetrace.capture.target.subject import Arguments, Subject
+from shapetrace.capture.values import members
 from shapetrace.capture.weightless.modes import Weightless, fake, meta
 from shapetrace.naming.name_trace import Probing
 from shapetrace.records.trace import Trace
@@ -73,6 +74,6 @@ def owned_sizes(model: nn.Module) -> dict[str, dict[str, int]]:
             for name, value in vars(module).items()
             if type(value) is int and not name.startswith("_")
         }
-        for path, module in model.named_modules(remove_duplicate=False)
+        for path, module in members.named_modules(model, remove_duplicate=False)
         if not type(module).__module__.startswith("torch.nn")
     }

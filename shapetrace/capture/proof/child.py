@@ -34,6 +34,7 @@ from jaxtyping import jaxtyped
 from shapetrace.capture.proof.checked_source import CHECK_LOCAL, CHECKED, checked_tree
 from shapetrace.capture.proof.messages import Failed, Fingerprint, Job, Verdict
 from shapetrace.capture.target.target import resolve
+from shapetrace.capture.values import members
 from shapetrace.capture.values.tensors_in import elements
 
 _EVERY_ITEM = BeartypeConf(strategy=BeartypeStrategy.On)
@@ -193,7 +194,7 @@ def prove(job: Job) -> Verdict:
             module = importlib.import_module(name)
             if _is_target(job, file):  # which is looked up by the file's own name
                 sys.modules[Path(file).stem] = module
-    model = _model(job).eval()
+    model = members.set_training(_model(job), mode=False)
     outputs = [_fingerprint(model, call) for call in pickle.loads(job.calls)]  # noqa: S301 - our own
     failed = [Failed(*place, reason) for place, reason in judge.failed.items()]
     return Verdict((*failed, *judge.unseen()), tuple(outputs), judge.checks)

@@ -16,6 +16,7 @@ from shapetrace.capture.proof.child import fingerprint
 from shapetrace.capture.proof.messages import Call, Fingerprint, Job, Verdict
 from shapetrace.capture.proof.process import FORKS, forked, spawned
 from shapetrace.capture.target.target import resolve
+from shapetrace.capture.values import members
 from shapetrace.errors import ShapetraceError
 
 TargetText = tuple[str, tuple[str, ...], tuple[str, ...]]
@@ -78,7 +79,7 @@ class Proof:
         else:
             model = pickle.loads(_pickled(self.model, "the model"))  # noqa: S301 - our own
         calls = pickle.loads(_pickled(list(self.calls), "the inputs"))  # noqa: S301 - our own
-        return tuple(fingerprint(model.eval(), *call) for call in calls)
+        return tuple(fingerprint(members.set_training(model, mode=False), *call) for call in calls)
 
 
 def _run(job: Job) -> Verdict:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from torch import nn
 
 from shapetrace.capture.source.registry import REGISTRY
+from shapetrace.capture.values import members
 from shapetrace.records.trace import Scope, ScopeKind
 
 
@@ -23,7 +24,9 @@ def module_names(model: nn.Module | None) -> tuple[list[ModuleNames], dict[int, 
     """Every module's names (a shared one has several), and its number by identity."""
     names: dict[int, list[str]] = {}
     types: dict[int, str] = {}
-    for name, module in model.named_modules(remove_duplicate=False) if model is not None else ():
+    for name, module in (
+        members.named_modules(model, remove_duplicate=False) if model is not None else ()
+    ):
         names.setdefault(id(module), []).append(name)
         types[id(module)] = type(module).__qualname__
     listed = [ModuleNames(tuple(paths), types[key]) for key, paths in names.items()]

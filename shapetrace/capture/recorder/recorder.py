@@ -15,6 +15,7 @@ from shapetrace.capture.recorder.events import Event, Seen
 from shapetrace.capture.recorder.operators import OperatorMode
 from shapetrace.capture.recorder.repeats import Key, Replay, Template, call_key, learn
 from shapetrace.capture.recorder.storages import Storages
+from shapetrace.capture.values import members
 from shapetrace.capture.values.tensors_in import SCALARS, elements, sizes_of
 from shapetrace.records.trace import StorageKind
 
@@ -174,7 +175,7 @@ class Recorder:
 
     def _parameters(self, number: int) -> tuple[int | None, ...]:
         module = self._members[number]
-        tensors = [*module.parameters(), *module.buffers()]
+        tensors = [*members.parameters(module), *members.buffers(module)]
         return tuple(self.storages.index(tensor, "parameter") for tensor in tensors)
 
     def end_learning(self, learning: Learning) -> None:

@@ -26,10 +26,12 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from shapetrace.capture.recorder import events as kinds
 from shapetrace.capture.recorder.events import Event
 from shapetrace.capture.recorder.storages import Block
+from shapetrace.capture.values import members
 from shapetrace.capture.values.tensors_in import SCALARS, field_names, stored
 
 Key = tuple[Any, ...]
@@ -94,8 +96,8 @@ def signatures(model: nn.Module, numbers: dict[int, int]) -> dict[int, int]:
     """
     known: dict[Key, list[int]] = {}
     cache: dict[int, Key | None] = {}
-    for name, module in model.named_modules():
-        if any(True for _ in module.children()):
+    for name, module in members.named_modules(model):
+        if any(True for _ in members.named_children(module)):
             key = _signature(module, name, cache)
             if key is not None:
                 known.setdefault(key, []).append(numbers[id(module)])
@@ -119,13 +121,13 @@ def _described(module: nn.Module, name: str, cache: dict[int, Key | None]) -> Ke
     if any(own.get(hooks) for hooks in _HOOKS) or "forward" in own:
         return None
     children = []
-    for child_name, child in module.named_children():
+    for child_name, child in members.named_children(module):
         key = _signature(child, f"{name}.{child_name}", cache)
         if key is None:
             return None
         children.append((child_name, key))
     places = {int(part) for part in name.split(".") if part.isdigit()}
-    tensors = [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]
+    tensors = [*members.own_parameters(module), *members.own_buffers(module)]
     return (
         type(module),
         tuple((key, _tensor_key(tensor)) for key, tensor in tensors),
@@ -144,8 +146,8 @@ def _is_place(name: str, value: object, places: set[int]) -> bool:
 
 
 def _tensor_key(tensor: torch.Tensor) -> Key:
-    if tensor.layout is not torch.strided:
-        return (id(tensor),)
+    if tensor.layout is not torch.strided or tensor.is_nested or is_lazy(tensor):
+        return (id(tensor),)  # it has no one shape and strides to tell
     return tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.requires_grad
 
 

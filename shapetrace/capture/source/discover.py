@@ -15,6 +15,7 @@ from typing import Any
 from torch import nn
 
 from shapetrace.capture.source.registry import is_internal
+from shapetrace.capture.values import members
 from shapetrace.installed import installed_package
 
 Wanted = Mapping[str, frozenset[int] | None]
@@ -138,7 +139,7 @@ def own_files(model: nn.Module | None) -> Wanted:
     """
     if model is None:
         return {}
-    forwards = {_unwrapped(_forward(kind)) for kind in {type(m) for m in model.modules()}}
+    forwards = {_unwrapped(_forward(kind)) for kind in {type(m) for m in members.modules(model)}}
     found: dict[str, set[int]] = {}
     for code in (forward.__code__ for forward in forwards if forward is not None):
         if is_traced(code.co_filename):
@@ -174,7 +175,7 @@ def reachable(model: nn.Module | None) -> Wanted:
     if model is None:
         return {}
     walk = _Walk()
-    for module in model.modules():
+    for module in members.modules(model):
         walk.follow(_forward(type(module)), module)
     found = {file: frozenset(lines) for file, lines in walk.lines.items()}
     return joined(found, own_files(model))

@@ -12,6 +12,7 @@ from torch import nn
 
 from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.subject import Arguments, Subject
+from shapetrace.capture.values import members
 from shapetrace.capture.weightless.modes import makes_real_tensors
 
 Axes = dict[int, tuple[str, ...]]
@@ -43,8 +44,8 @@ def as_module(found: nn.Module | Callable[..., Any]) -> nn.Module:
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Every module in evaluation mode; afterwards each is in its own again."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
+    modes = [(module, module.training) for module in members.modules(model)]
+    members.set_training(model, mode=False)
     try:
         yield
     finally:
@@ -86,10 +87,10 @@ def weightless_copy(model: nn.Module) -> nn.Module:
     if makes_real_tensors():
         return copy.deepcopy(model)
     memo: dict[int, Any] = {}
-    for parameter in model.parameters():
+    for parameter in members.parameters(model):
         empty = torch.empty(parameter.shape, dtype=parameter.dtype)
         memo[id(parameter)] = nn.Parameter(empty, requires_grad=parameter.requires_grad)
-    for buffer in model.buffers():
+    for buffer in members.buffers(model):
         memo[id(buffer)] = torch.zeros(buffer.shape, dtype=buffer.dtype)
     return copy.deepcopy(model, memo)
 

@@ -17,6 +17,7 @@ from shapetrace.capture.target.instances import name_axes, resized, weightless_c
 from shapetrace.capture.target.loading import load_object
 from shapetrace.capture.target.recipes import Configured, Ready, Recipe, call, configured, integers
 from shapetrace.capture.target.subject import Arguments, Subject
+from shapetrace.capture.values import members
 from shapetrace.capture.weightless.modes import makes_real_tensors
 from shapetrace.errors import ShapetraceError, with_article
 
@@ -69,7 +70,7 @@ class Target:
             if device == "meta":
                 return _weightless(self, overrides or {})
             made = _checked(self.name, self.recipe.make(overrides or {}))
-            return made.to(device) if device else made
+            return members.moved(made, device) if device else made
 
     def subject(self, inputs: CallInputs, **options: Any) -> Subject:
         """What the naming probes need: how to make the model and its inputs at other sizes.
@@ -91,9 +92,9 @@ class Target:
             sizes = {names.get(label, label): size for label, size in given.items()}
             changed = {key: size for key, size in sizes.items() if own.get(key, size) != size}
             try:  # written out, what is derived by default stays, and one size moves alone
-                return self.build(sizes).eval()
+                return members.set_training(self.build(sizes), mode=False)
             except ShapetraceError:
-                return self.build(changed).eval()
+                return members.set_training(self.build(changed), mode=False)
 
         def arguments(dims: Mapping[str, int], _: Mapping[str, int]) -> Arguments:
             if specs is None:
@@ -174,9 +175,9 @@ def _described(found: Any) -> str:
 def _weightless(target: Target, overrides: Mapping[str, int]) -> nn.Module:
     try:
         with torch.device("meta"):
-            return _checked(target.name, target.recipe.make(overrides)).to("meta")
+            return members.moved(_checked(target.name, target.recipe.make(overrides)), "meta")
     except (NotImplementedError, RuntimeError):  # a constructor that looks at values
-        return _checked(target.name, target.recipe.make(overrides)).to("meta")
+        return members.moved(_checked(target.name, target.recipe.make(overrides)), "meta")
 
 
 def _checked(name: str, made: Any) -> nn.Module:

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from shapetrace.capture.values import members
 from shapetrace.capture.weightless.memo import Remembering
 
 Weightless = Callable[[], contextlib.AbstractContextManager[Any]]
@@ -64,7 +65,7 @@ def is_small(build: Callable[[], nn.Module]) -> bool:
             model = build()
     except Exception:  # noqa: BLE001 - a constructor that looks at values
         return True
-    return sum(parameter.numel() for parameter in model.parameters()) <= _MOST_ELEMENTS
+    return sum(parameter.numel() for parameter in members.parameters(model)) <= _MOST_ELEMENTS
 
 
 @contextlib.contextmanager
