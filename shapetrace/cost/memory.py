@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from shapetrace.records.queries import peak_bytes
-
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from shapetrace.records.trace import ParameterRecord, StorageKind, Trace
 
 
@@ -28,8 +29,32 @@ class Peak:
 
 def peak(trace: Trace, kinds: tuple[StorageKind, ...] = ("activation",)) -> Peak:
     """The most bytes of storages of some kinds that were live at once."""
-    most = peak_bytes(trace, kinds)
-    return Peak(most.nbytes, most.at, innermost_scope(trace, most.at) if most.nbytes else None)
+    nbytes, at = max(live_bytes(trace, kinds), key=lambda point: point[0], default=(0, 0))
+    return Peak(nbytes, at, innermost_scope(trace, at) if nbytes else None)
+
+
+def live_bytes(trace: Trace, kinds: Collection[StorageKind]) -> list[tuple[int, int]]:
+    """Bytes live over time, by storage: a storage with many views counts once.
+
+    A storage lives from its birth up to, not including, the clock of its death.
+
+    Args:
+        trace: The trace.
+        kinds: The storages to count, by what they hold.
+
+    Returns:
+        The bytes and the clock from which on they are live, for each clock at which the total
+        may have changed, in order.
+    """
+    changes: dict[int, int] = {}
+    for storage in trace.storages:
+        if storage.kind in kinds:
+            changes[storage.born] = changes.get(storage.born, 0) + storage.nbytes
+            if storage.died is not None:
+                changes[storage.died] = changes.get(storage.died, 0) - storage.nbytes
+    clocks = sorted(changes)
+    totals = accumulate(changes[at] for at in clocks)
+    return list(zip(totals, clocks, strict=True))
 
 
 def innermost_scope(trace: Trace, at: int) -> int | None:

@@ -12,7 +12,7 @@ from shapetrace.cost.formulas.registry import FORMULAS, MissingShapeError, opera
 from shapetrace.cost.formulas.zero import does_no_product
 
 if TYPE_CHECKING:
-    from shapetrace.records.trace import OpRecord, TensorRecord, Trace
+    from shapetrace.records.trace import OpRecord, Trace
 
 
 def flops(op: OpRecord) -> int | None:
@@ -40,29 +40,30 @@ class Prices:
     """The FLOPs of every operator of a trace.
 
     Attributes:
-        flops: By operator, in the trace's order; 0 for those without a formula.
+        flops: By operator, in the trace's order; None for those without a formula.
         unmodelled: Operators without a formula, with how often they ran, most often first.
         clocks: When each operator ran.
-        totals: FLOPs of the first k operators, for k from 0.
-        own: FLOPs by scope, of the operators that ran in it and in no call inside.
-        inclusive: FLOPs by scope, calls inside included.
+        totals: Known FLOPs of the first k operators, for k from 0.
+        unknown: How many of the first k operators have no formula, for k from 0.
+        own: Known FLOPs by scope, of the operators that ran in it and in no call inside.
     """
 
-    flops: tuple[int, ...]
+    flops: tuple[int | None, ...]
     unmodelled: tuple[tuple[str, int], ...]
     clocks: tuple[int, ...]
     totals: tuple[int, ...]
+    unknown: tuple[int, ...]
     own: tuple[int, ...]
-    inclusive: tuple[int, ...]
 
-    def between(self, since: int, at: int) -> int:
-        """FLOPs of the operators with ``since < op.at <= at``."""
+    def between(self, since: int, at: int) -> tuple[int, bool]:
+        """Known FLOPs of the operators with ``since < op.at <= at``, and whether those are all.
+
+        Of a statement, from its tensor's `since` and `at`, or of a call, from its start and
+        its end: calls inside are included.
+        """
         first, last = bisect_right(self.clocks, since), bisect_right(self.clocks, at)
-        return self.totals[last] - self.totals[first]
-
-    def of(self, record: TensorRecord) -> int:
-        """FLOPs of the statement that made a value, calls inside the statement included."""
-        return self.between(record.since, record.at)
+        counted = self.totals[last] - self.totals[first]
+        return counted, self.unknown[last] == self.unknown[first]
 
 
 def price(trace: Trace) -> Prices:
@@ -75,31 +76,14 @@ def price(trace: Trace) -> Prices:
             known[key] = flops(op)
         found.append(known[key])
     missing = Counter(op.name for op, cost in zip(trace.ops, found, strict=True) if cost is None)
-    counted = tuple(cost or 0 for cost in found)
-    own = _own(trace, counted)
+    own = [0] * len(trace.scopes)
+    for op, cost in zip(trace.ops, found, strict=True):
+        own[op.scope] += cost or 0
     return Prices(
-        flops=counted,
+        flops=tuple(found),
         unmodelled=tuple(missing.most_common()),
         clocks=tuple(op.at for op in trace.ops),
-        totals=tuple(accumulate(counted, initial=0)),
-        own=own,
-        inclusive=_inclusive(trace, own),
+        totals=tuple(accumulate((cost or 0 for cost in found), initial=0)),
+        unknown=tuple(accumulate((cost is None for cost in found), initial=0)),
+        own=tuple(own),
     )
-
-
-def _own(trace: Trace, counted: tuple[int, ...]) -> tuple[int, ...]:
-    own = [0] * len(trace.scopes)
-    for op, cost in zip(trace.ops, counted, strict=True):
-        if cost:
-            own[op.scope] += cost
-    return tuple(own)
-
-
-def _inclusive(trace: Trace, own: tuple[int, ...]) -> tuple[int, ...]:
-    """Sums up the tree of calls; a call is entered, and so recorded, after its caller."""
-    total = list(own)
-    for index in range(len(trace.scopes) - 1, -1, -1):
-        parent = trace.scopes[index].parent
-        if parent is not None:
-            total[parent] += total[index]
-    return tuple(total)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
-from shapetrace.cost.formulas.registry import operator_of
 from shapetrace.cost.memory import Peak, distinct_parameters, peak
 from shapetrace.cost.parts import PARTS, Part, part_of
 from shapetrace.cost.prices import Prices, price
@@ -37,7 +36,6 @@ class Summary:
         flops_forward: Those of the forward.
         flops_backward: Those of the backward, recomputation included.
         flops_by_part: FLOPs by part.
-        flops_by_operator: FLOPs by operator, largest first, zeros left out.
         unmodelled: Operators without a formula, with how often they ran.
         peak_activations: The most bytes of activations alive at once, and where.
         convention: What a FLOP is.
@@ -53,7 +51,6 @@ class Summary:
     flops_forward: int
     flops_backward: int
     flops_by_part: ByPart
-    flops_by_operator: tuple[tuple[str, int], ...]
     unmodelled: tuple[tuple[str, int], ...]
     peak_activations: Peak
     convention: str = FLOP_CONVENTION
@@ -75,7 +72,9 @@ def summarise(trace: Trace, prices: Prices | None = None) -> Summary:
     part = parts_of(trace)
     parameters = distinct_parameters(trace)
     backward = sum(
-        c for op, c in zip(trace.ops, prices.flops, strict=True) if op.phase == "backward"
+        cost or 0
+        for op, cost in zip(trace.ops, prices.flops, strict=True)
+        if op.phase == "backward"
     )
     elements = [(part(record.path), prod(record.shape)) for record in parameters]
     sizes = [(part(record.path), record.nbytes) for record in parameters]
@@ -92,7 +91,6 @@ def summarise(trace: Trace, prices: Prices | None = None) -> Summary:
         flops_by_part=_by_part(
             [(part(scope.path), own) for scope, own in zip(trace.scopes, prices.own, strict=True)]
         ),
-        flops_by_operator=_by_operator(trace, prices),
         unmodelled=prices.unmodelled,
         peak_activations=peak(trace),
     )
@@ -119,14 +117,6 @@ def _by_part(counted: list[tuple[Part, int]]) -> ByPart:
     for part, count in counted:
         total[part] += count
     return tuple((part, total[part]) for part in PARTS)
-
-
-def _by_operator(trace: Trace, prices: Prices) -> tuple[tuple[str, int], ...]:
-    total: Counter[str] = Counter()
-    for op, cost in zip(trace.ops, prices.flops, strict=True):
-        if cost:
-            total[operator_of(op.name)] += cost
-    return tuple(total.most_common())
 
 
 def _buffer_bytes(trace: Trace) -> int:

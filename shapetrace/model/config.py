@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 from shapetrace.model.errors import ModelError, did_you_mean
 from shapetrace.model.settings import checked, parsed
@@ -319,8 +319,3 @@ def _kind_problems(config: ModelConfig) -> Iterator[str]:
                 yield f"`{name}` needs an encoder, and the kind is {config.kind!r}"
     if config.window is not None and config.kind == "encoder":
         yield "`window` limits how far a decoder looks back, and the kind is 'encoder'"
-
-
-def allowed_values(name: str) -> tuple[str, ...]:
-    """The values that a field of choices takes; empty for other fields."""
-    return tuple(str(value) for value in get_args(field_types()[name]))

@@ -1,13 +1,5 @@
-"""What a run left behind: its records, questions about them, and their saved form."""
+"""What a run left behind: its records, and their saved form."""
 
-from shapetrace.records.queries import (
-    LivePoint,
-    TraceIndex,
-    live_bytes,
-    live_storages,
-    module_path,
-    peak_bytes,
-)
 from shapetrace.records.storage import load, save
 from shapetrace.records.trace import (
     FORMAT_VERSION,
@@ -30,7 +22,6 @@ from shapetrace.records.trace import (
 __all__ = [
     "FORMAT_VERSION",
     "Failure",
-    "LivePoint",
     "OpRecord",
     "Operand",
     "ParameterRecord",
@@ -44,11 +35,6 @@ __all__ = [
     "StorageRecord",
     "TensorRecord",
     "Trace",
-    "TraceIndex",
-    "live_bytes",
-    "live_storages",
     "load",
-    "module_path",
-    "peak_bytes",
     "save",
 ]

@@ -1,7 +1,6 @@
 """From a trace to what people and programs read: rows decided once, one file per format."""
 
-from shapetrace.report.building import build_report
-from shapetrace.report.document import Report
+from shapetrace.report.document import Report, build_report
 from shapetrace.report.formats.reporter import Canvas, Reporter
 from shapetrace.report.formats.reporters import REPORTERS, choose
 from shapetrace.report.language.words import LANGUAGES, Language

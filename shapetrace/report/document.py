@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shapetrace.check import Mismatch
-from shapetrace.cost import Summary
+from shapetrace.check import Mismatch, check
+from shapetrace.cost import Prices, Summary, price, summarise
+from shapetrace.records.folds import expand
 from shapetrace.records.trace import Trace
 from shapetrace.report import rows as rows_of
-from shapetrace.report.folding import Folder
 from shapetrace.report.language.words import Language
 from shapetrace.report.rows import Level, Row
-from shapetrace.report.tree import Call, Repeat, grow, hoisted, prune, without_echoes
+from shapetrace.report.tree import Call, Folder, Repeat, grow, hoisted, prune, without_echoes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,17 +66,36 @@ class Line:
     failed: bool = False
 
 
-def build_rows(
-    trace: Trace, level: Level, costs: rows_of.Costs, language: Language
+def build_report(
+    trace: Trace, level: Level, language: Language, *, folded: bool, kept_only: bool = False
+) -> Report:
+    """All that a format may show of a trace: what things cost, what does not fit, the rows.
+
+    Args:
+        trace: The run.
+        level: What a row is.
+        language: Of headings and meanings.
+        folded: Whether equal layers are shown once.
+        kept_only: Whether steps that the trace leaves out stay out; else they are put back.
+    """
+    trace = trace if kept_only else expand(trace)
+    prices = price(trace)
+    rows, tree = _rows(trace, level, prices, language)
+    totals = summarise(trace, prices)
+    return Report(trace, level, folded, language, rows, tree, totals, tuple(check(trace)))
+
+
+def _rows(
+    trace: Trace, level: Level, prices: Prices, language: Language
 ) -> tuple[tuple[Row, ...], Call | None]:
     """The rows of a level, flat and as a tree."""
-    calls = rows_of.module_rows(trace, costs)
+    calls = rows_of.module_rows(trace, prices)
     if level == "modules":
         return tuple(calls), grow(trace, calls, ())
     if level == "ops":
-        rows = rows_of.op_rows(trace, costs)
+        rows = rows_of.op_rows(trace, prices)
     else:
-        seen = rows_of.tensor_rows(trace, costs, language)
+        seen = rows_of.tensor_rows(trace, prices, language)
         outermost = _outside_all_code(trace)
         rows = [row for row in seen if not row.internal or _is_handed_over(row, outermost)]
     return tuple(rows), grow(trace, calls, rows)

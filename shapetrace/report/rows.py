@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, get_args
 
-from shapetrace.cost import flops
 from shapetrace.dims.meaning import MARKS, Evidence
 from shapetrace.records.trace import Shape
 from shapetrace.report.language.meanings import meaning
@@ -78,30 +75,6 @@ class Row:
         return " ".join(name + MARKS.get(evidence, "") for name, evidence in names)
 
 
-class Costs:
-    """FLOPs of any stretch of a trace's clock, and whether they are all that ran there.
-
-    Attributes:
-        by_op: FLOPs of each operator, in the trace's order; None where there is no formula.
-    """
-
-    def __init__(self, trace: Trace, prices: Prices) -> None:
-        missing = {name for name, _ in prices.unmodelled}
-        self.by_op = [
-            None if op.name in missing and flops(op) is None else known
-            for op, known in zip(trace.ops, prices.flops, strict=True)
-        ]
-        self._prices = prices
-        self._unknown = [0, *accumulate(known is None for known in self.by_op)]
-
-    def between(self, since: int, at: int) -> tuple[int, bool]:
-        """FLOPs of the operators with ``since < op.at <= at``, and whether all are known."""
-        clocks = self._prices.clocks
-        first, last = bisect_right(clocks, since), bisect_right(clocks, at)
-        complete = self._unknown[last] == self._unknown[first]
-        return self._prices.between(since, at), complete
-
-
 def named_shape(record: TensorRecord) -> str:
     """A tensor's dims as one string: as named, else as declared, else its sizes."""
     if record.dims is not None:
@@ -116,14 +89,14 @@ def _evidence(record: TensorRecord | None) -> tuple[Evidence, ...]:
     return tuple(dim.evidence for dim in (record.dims if record else None) or ())
 
 
-def tensor_rows(trace: Trace, costs: Costs, language: Language) -> list[Row]:
+def tensor_rows(trace: Trace, prices: Prices, language: Language) -> list[Row]:
     """A row for every named value, torch's own code included (marked ``internal``)."""
-    return [_tensor_row(trace, costs, language, record) for record in trace.tensors]
+    return [_tensor_row(trace, prices, language, record) for record in trace.tensors]
 
 
-def _tensor_row(trace: Trace, costs: Costs, language: Language, record: TensorRecord) -> Row:
+def _tensor_row(trace: Trace, prices: Prices, language: Language, record: TensorRecord) -> Row:
     site = trace.sites[record.site]
-    counted, complete = costs.between(record.since, record.at)
+    counted, complete = prices.between(record.since, record.at)
     dims = named_shape(record)
     return Row(
         at=record.at,
@@ -146,11 +119,11 @@ def _tensor_row(trace: Trace, costs: Costs, language: Language, record: TensorRe
     )
 
 
-def module_rows(trace: Trace, costs: Costs) -> list[Row]:
+def module_rows(trace: Trace, prices: Prices) -> list[Row]:
     """A row for every call, with the shape of what it returned (its last tensor result)."""
     results = _returned(trace)
     return [
-        _module_row(index, scope, results.get(index), costs)
+        _module_row(index, scope, results.get(index), prices)
         for index, scope in enumerate(trace.scopes)
     ]
 
@@ -166,8 +139,8 @@ def _returned(trace: Trace) -> dict[int, TensorRecord]:
     return results
 
 
-def _module_row(index: int, scope: Scope, result: TensorRecord | None, costs: Costs) -> Row:
-    counted, complete = costs.between(scope.start, scope.end)
+def _module_row(index: int, scope: Scope, result: TensorRecord | None, prices: Prices) -> Row:
+    counted, complete = prices.between(scope.start, scope.end)
     return Row(
         at=scope.start,
         scope=index,
@@ -188,13 +161,13 @@ def _module_row(index: int, scope: Scope, result: TensorRecord | None, costs: Co
     )
 
 
-def op_rows(trace: Trace, costs: Costs) -> list[Row]:
+def op_rows(trace: Trace, prices: Prices) -> list[Row]:
     """A row for every operator, with the shape of its first result."""
-    return list(_op_rows(trace, costs))
+    return list(_op_rows(trace, prices))
 
 
-def _op_rows(trace: Trace, costs: Costs) -> Iterator[Row]:
-    for op, counted in zip(trace.ops, costs.by_op, strict=True):
+def _op_rows(trace: Trace, prices: Prices) -> Iterator[Row]:
+    for op, counted in zip(trace.ops, prices.flops, strict=True):
         scope = trace.scopes[op.scope]
         shape = op.outputs[0] if op.outputs else None
         yield Row(

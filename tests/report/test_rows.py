@@ -7,7 +7,7 @@ import pytest
 from shapetrace.cost import price
 from shapetrace.dims import Declaration, DeclaredShape, Dim
 from shapetrace.records.trace import TensorRecord
-from shapetrace.report.rows import Costs, named_shape
+from shapetrace.report.rows import named_shape
 
 LINEAR = 262_144
 SCORES = 65_536
@@ -73,10 +73,10 @@ def test_what_has_no_formula_is_a_lower_bound(report_of):
 
 def test_costs_know_where_an_unpriced_operator_ran(report_of):
     trace = report_of("noted").trace
-    costs = Costs(trace, price(trace))
+    prices = price(trace)
     at = trace.ops[0].at
-    assert costs.between(at - 1, at) == (0, False)
-    assert costs.between(at, at + 5) == (0, True)
+    assert prices.between(at - 1, at) == (0, False)
+    assert prices.between(at, at + 5) == (0, True)
 
 
 RECORD = TensorRecord(0, 0, 0, 1, (2, 3), "float32", "cpu", 24, None)

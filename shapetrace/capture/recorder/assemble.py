@@ -14,7 +14,7 @@ from shapetrace.capture.recorder.calls import Calls, ModuleNames
 from shapetrace.capture.recorder.events import Event, Seen
 from shapetrace.capture.recorder.storages import Block
 from shapetrace.capture.source.braces import Held
-from shapetrace.capture.source.registry import REGISTRY, Binding, FunctionSite
+from shapetrace.capture.source.registry import REGISTRY, Binding
 from shapetrace.records.trace import (
     OpRecord,
     Scope,
@@ -208,11 +208,6 @@ def _plain(value: Any) -> Value:
     if isinstance(value, list | tuple):
         return tuple(int(item) for item in value)
     return value if isinstance(value, int | float | bool | str) else str(value)
-
-
-def function_of(number: int) -> FunctionSite | None:
-    """The function that a scope ran; None for the root."""
-    return REGISTRY.functions[number] if number >= 0 else None
 
 
 def _without_empty_scopes(tables: Tables) -> Tables:

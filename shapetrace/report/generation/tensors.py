@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shapetrace.report.building import build_report
-from shapetrace.report.document import Line, table_lines
+from shapetrace.report.document import Line, build_report, table_lines
 from shapetrace.report.generation.records import Run, runs
 
 if TYPE_CHECKING:
