@@ -19,10 +19,11 @@ from shapetrace.capture.declared.verdicts import declare
 from shapetrace.capture.failure.failure import blame
 from shapetrace.capture.recorder.assemble import Tables, assemble
 from shapetrace.capture.recorder.calls import module_names
+from shapetrace.capture.recorder.equal_calls import twins
 from shapetrace.capture.recorder.events import REPEAT
 from shapetrace.capture.recorder.hooks import activate
 from shapetrace.capture.recorder.recorder import Recorder
-from shapetrace.capture.recorder.repeats import signatures, write_out
+from shapetrace.capture.recorder.repeats import write_out
 from shapetrace.capture.recorder.swap import Swap, swap
 from shapetrace.capture.source.discover import Wanted, reachable
 from shapetrace.capture.values import members
@@ -60,8 +61,8 @@ class Recording:
         self._sizes = dict(sizes or {})
         self._names, self._numbers = module_names(model)
         self._members = _members(model, self._numbers)
-        twins = signatures(model, self._numbers) if model is not None and repeats else {}
-        self._recorder = Recorder(self._numbers, self._members, twins, operators=operators)
+        alike = twins(model, self._numbers) if model is not None and repeats else frozenset[int]()
+        self._recorder = Recorder(self._numbers, self._members, alike, operators=operators)
         self._swap = Swap()
         self._opaque = tuple(_opaque(model))
         self._called: set[int] = set()

@@ -11,9 +11,10 @@ import torch
 from torch import nn
 
 from shapetrace.capture.recorder import events as kinds
+from shapetrace.capture.recorder.equal_calls import Key, call_key
 from shapetrace.capture.recorder.events import Event, Seen
 from shapetrace.capture.recorder.operators import OperatorMode
-from shapetrace.capture.recorder.repeats import Key, Replay, Template, call_key, learn
+from shapetrace.capture.recorder.repeats import Replay, Template, learn
 from shapetrace.capture.recorder.storages import Storages
 from shapetrace.capture.values import members
 from shapetrace.capture.values.tensors_in import SCALARS, elements, sizes_of
@@ -55,7 +56,7 @@ class Recorder:
         mode: Sees the operators; None when they are not wanted.
         modules: Module numbers by identity.
         opaque: Types that are known to hold no tensors.
-        twins: Of modules that have an equal, the number that the equals share.
+        twins: The modules whose calls may be equal to those of another.
         thread: Whose reports are heard.
         depth: How many calls are open.
         replay: The equal call that is running, if one is.
@@ -84,7 +85,7 @@ class Recorder:
         self,
         modules: Mapping[int, int],
         members: Sequence[nn.Module] = (),
-        twins: Mapping[int, int] | None = None,
+        twins: frozenset[int] = frozenset(),
         *,
         operators: bool = True,
     ) -> None:
@@ -93,7 +94,7 @@ class Recorder:
         Args:
             modules: Module numbers by identity.
             members: The modules, by number.
-            twins: Of modules that have an equal, the number that the equals share.
+            twins: The modules whose calls may be equal to those of another.
             operators: Whether to see operators, or statements alone.
         """
         self.events: list[Event] = [(kinds.MARK,)]
@@ -103,7 +104,7 @@ class Recorder:
         self.mode = OperatorMode(self.events, self.storages) if operators else None
         self.modules = modules
         self.opaque: set[type] = set(SCALARS)
-        self.twins = dict(twins or {}) if operators else {}
+        self.twins = twins if operators else frozenset()
         self.thread = threading.get_ident()
         self.depth = 0
         self.replay: Replay | None = None
@@ -150,14 +151,16 @@ class Recorder:
     def begin(self, owner: object, arguments: tuple[Any, ...]) -> None:
         """At the start of a call that may be equal to another: learn it, or check it."""
         number = self.modules.get(id(owner))
-        shared = self.twins.get(number) if number is not None else None
-        if number is None or shared is None or self.replay is not None or self.learning is not None:
+        if number not in self.twins or self.replay is not None or self.learning is not None:
             return
         if torch.is_grad_enabled():
             return  # autograd keeps tensors that no statement names
         function = next(e[1] for e in reversed(self.events) if e[0] == kinds.ENTER)
-        key = call_key(shared, function, arguments)
+        key = call_key(self._members[number], function, arguments)
+        if key is None:
+            return
         blocks = tuple(self.storages.index(item, "input") for _, item in elements(arguments))
+        key += tuple(blocks.index(block) for block in blocks)  # which of them share memory
         if key not in self._templates:
             met = len(self.storages.blocks)
             self.learning = Learning(key, number, self.depth, len(self.events), met, blocks)

@@ -7,34 +7,23 @@ function, which variable, which shape. As long as all of it agrees, the operator
 memory of the first stand for the call; where anything differs, watching resumes on the
 spot and the trace says what it may have missed.
 
-A call is equal to an earlier one when its module has the same class, configuration and
-parameter shapes all the way down, its arguments have the same types, shapes, strides and
-values (for what is not a tensor), and the global modes are the same. A call that read a
-tensor's value, left memory behind that nobody named, or is followed by autograd, is never
-taken as an example.
+Which calls are equal for certain is said by `equal_calls`. A call that read a tensor's
+value, ran anyone else's code, left memory behind that nobody named, or is followed by
+autograd, is never taken as an example.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from types import MethodType
 from typing import Any
 
-import torch
-from torch import nn
-from torch.nn.parameter import is_lazy
-
 from shapetrace.capture.recorder import events as kinds
+from shapetrace.capture.recorder.equal_calls import is_own_code
 from shapetrace.capture.recorder.events import Event
 from shapetrace.capture.recorder.storages import Block
-from shapetrace.capture.values import members
-from shapetrace.capture.values.tensors_in import SCALARS, field_names, stored
+from shapetrace.capture.source.registry import REGISTRY
 
-Key = tuple[Any, ...]
 Expected = tuple[int, tuple[int, ...] | None, int | None]
 
 
@@ -84,106 +73,6 @@ class Replay:
     freed: list[int] = field(default_factory=list)
 
 
-def signatures(model: nn.Module, numbers: dict[int, int]) -> dict[int, int]:
-    """The composite modules that have an equal twin in the model.
-
-    Args:
-        model: The whole model.
-        numbers: Module numbers by identity.
-
-    Returns:
-        By module number, a number shared by equal modules. Modules with hooks are left out.
-    """
-    known: dict[Key, list[int]] = {}
-    cache: dict[int, Key | None] = {}
-    for name, module in members.named_modules(model):
-        if any(True for _ in members.named_children(module)):
-            key = _signature(module, name, cache)
-            if key is not None:
-                known.setdefault(key, []).append(numbers[id(module)])
-    twins = [members for members in known.values() if len(members) > 1]
-    return {member: shared for shared, members in enumerate(twins) for member in members}
-
-
-_PLACE = re.compile(r"idx|index|layer|block|depth|number|(^|_)(id|i)$")
-_HOOKS = tuple(name for name in vars(nn.Linear(1, 1)) if name.endswith("_hooks"))
-
-
-def _signature(module: nn.Module, name: str, cache: dict[int, Key | None]) -> Key | None:
-    if id(module) not in cache:
-        cache[id(module)] = None  # a module inside itself has no signature
-        cache[id(module)] = _described(module, name, cache)
-    return cache[id(module)]
-
-
-def _described(module: nn.Module, name: str, cache: dict[int, Key | None]) -> Key | None:
-    own = vars(module)
-    if any(own.get(hooks) for hooks in _HOOKS) or "forward" in own:
-        return None
-    children = []
-    for child_name, child in members.named_children(module):
-        key = _signature(child, f"{name}.{child_name}", cache)
-        if key is None:
-            return None
-        children.append((child_name, key))
-    places = {int(part) for part in name.split(".") if part.isdigit()}
-    tensors = [*members.own_parameters(module), *members.own_buffers(module)]
-    return (
-        type(module),
-        tuple((key, _tensor_key(tensor)) for key, tensor in tensors),
-        tuple(
-            (key, None if _is_place(key, value, places) else value_key(value))
-            for key, value in own.items()
-            if not key.startswith("_")
-        ),
-        tuple(children),
-    )
-
-
-def _is_place(name: str, value: object, places: set[int]) -> bool:
-    """Whether an attribute is the layer's own number, which equal layers need not share."""
-    return type(value) is int and value in places and _PLACE.search(name) is not None
-
-
-def _tensor_key(tensor: torch.Tensor) -> Key:
-    if tensor.layout is not torch.strided or tensor.is_nested or is_lazy(tensor):
-        return (id(tensor),)  # it has no one shape and strides to tell
-    return tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.requires_grad
-
-
-def value_key(value: Any) -> Any:
-    """What makes two values equal for the operators that run: a tensor's kind, else itself."""
-    if isinstance(value, torch.Tensor):
-        return _tensor_key(value)
-    if type(value) in SCALARS:
-        return type(value), value
-    if isinstance(value, tuple | list):
-        return tuple(value_key(item) for item in value)
-    if isinstance(value, dict):
-        return tuple((key, value_key(item)) for key, item in value.items())
-    if isinstance(value, nn.Module):
-        return type(value)
-    if isinstance(value, functools.partial):
-        return id(value.func), value_key(value.args), value_key(value.keywords)
-    if isinstance(value, MethodType):
-        return id(value.__func__)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = (stored(value, name) for name in field_names(type(value)))
-        return type(value), tuple(value_key(item) for item in fields)
-    return id(value)
-
-
-def call_key(shared: int, function: int, arguments: Sequence[Any]) -> Key:
-    """What an equal call must have in common."""
-    modes = (
-        torch.is_inference_mode_enabled(),
-        torch.is_autocast_enabled("cpu"),
-        torch.is_autocast_enabled("cuda"),
-        torch.get_autocast_dtype("cpu"),
-    )
-    return shared, function, modes, tuple(value_key(value) for value in arguments)
-
-
 def learn(
     module: int,
     events: Sequence[Event],
@@ -229,6 +118,8 @@ def _blocks(event: Event) -> Iterator[int | None]:
 
 
 def _forbids_repeats(event: Event) -> bool:
+    if event[0] == kinds.ENTER:
+        return not is_own_code(REGISTRY.functions[event[1]].file)
     return event[0] in (kinds.FAILED_OP, kinds.LOST, kinds.REPEAT) or (
         event[0] == kinds.OP and event[1].by_value
     )
