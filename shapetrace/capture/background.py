@@ -13,7 +13,7 @@ from shapetrace.capture.recorder.hooks import activate
 from shapetrace.capture.recorder.recorder import Recorder
 from shapetrace.capture.recorder.swap import BACKGROUND, Swap, swap
 from shapetrace.capture.source.discover import Wanted
-from shapetrace.check.enforcement import Signature
+from shapetrace.records.signature import Signature
 from shapetrace.records.trace import Trace
 
 

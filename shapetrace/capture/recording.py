@@ -27,7 +27,7 @@ from shapetrace.capture.recorder.repeats import write_out
 from shapetrace.capture.recorder.swap import Swap, swap
 from shapetrace.capture.source.discover import Wanted, reachable
 from shapetrace.capture.values import members
-from shapetrace.check.enforcement import Signature
+from shapetrace.records.signature import Signature
 from shapetrace.records.trace import (
     Failure,
     ParameterRecord,

@@ -12,7 +12,7 @@ from jaxtyping import AbstractArray
 from shapetrace.capture.declared.namespaces import owner_of
 from shapetrace.capture.source.live_functions import living_functions
 from shapetrace.capture.source.registry import REGISTRY
-from shapetrace.check.enforcement import Enforcement, Signature
+from shapetrace.records.signature import Enforcement, Signature
 
 _CHECKERS = ("/beartype/", "/typeguard/", "<@beartype")
 """Where the wrappers of type checkers have their code."""
