@@ -130,7 +130,7 @@ def available_bytes(device: str) -> int | None:
         import torch  # noqa: PLC0415 - only a real run needs it
 
         return int(torch.cuda.mem_get_info()[0])
-    known = [size for size in (_free_of_machine(), _free_of_group()) if size is not None]
+    known = [size for size in (_free_of_machine(), free_of_group()) if size is not None]
     return min(known, default=None)
 
 
@@ -143,7 +143,7 @@ def _free_of_machine() -> int | None:
     return None
 
 
-def _free_of_group(group: Path = Path("/sys/fs/cgroup")) -> int | None:
+def free_of_group(group: Path = Path("/sys/fs/cgroup")) -> int | None:
     """What a container's limit leaves; file caches count as free."""
     limit, used = (_lines(group / name) for name in ("memory.max", "memory.current"))
     if not limit or not used or limit[0] == "max":

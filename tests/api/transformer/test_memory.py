@@ -4,10 +4,10 @@ import pytest
 
 import shapetrace
 from shapetrace.api.transformer.memory import (
-    _free_of_group,
     activation_bytes,
     available_bytes,
     check_fits,
+    free_of_group,
     kept_bytes,
 )
 from shapetrace.cost import summarise
@@ -56,7 +56,7 @@ def test_a_containers_limit_counts(tmp_path):
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("800\n")
     (tmp_path / "memory.stat").write_text("anon 500\nfile 300\nfile_mapped 7\n")
-    assert _free_of_group(tmp_path) == 500
+    assert free_of_group(tmp_path) == 500
     (tmp_path / "memory.max").write_text("max\n")
-    assert _free_of_group(tmp_path) is None
-    assert _free_of_group(tmp_path / "missing") is None
+    assert free_of_group(tmp_path) is None
+    assert free_of_group(tmp_path / "missing") is None
