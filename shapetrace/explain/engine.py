@@ -11,8 +11,8 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.clash import Clash
 from shapetrace.explain.places import place
+from shapetrace.explain.rules import Clash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,11 +75,11 @@ def _changed(trace: Trace, failure: Failure) -> Iterator[Clash]:
         block, op, record = sure[0]
         name, where = _named(trace, block), _place(trace, record)
         text = f"{name} {list(shape)} is changed in place at {where} by `{_short(op)}`, {kept}"
-        yield Clash(text, fix=fix)
+        yield Clash(text, advice=fix)
     elif blocks and changes:
         names = " or ".join(dict.fromkeys(_named(trace, block) for block in blocks))
         how = " or ".join(dict.fromkeys(f"`{_short(op)}`" for op in changes))
-        yield Clash(f"{names} {list(shape)} is changed in place by {how}, {kept}", fix=fix)
+        yield Clash(f"{names} {list(shape)} is changed in place by {how}, {kept}", advice=fix)
 
 
 def _needed(trace: Trace, shape: Shape, maker: str) -> tuple[list[int], str]:
@@ -158,7 +158,7 @@ def _invalid(trace: Trace, failure: Failure) -> Iterator[Clash]:
             where = f" ({_place(trace, returned[-1])})" if returned else ""
     text = f"`{name}.backward`{where} returns [{got}] for its input {index}, which is [{wanted}]"
     fix = "return a gradient of the input's own shape: what was broadcast is summed, what was "
-    yield Clash(text, fix=f"{fix}summed is expanded")
+    yield Clash(text, advice=f"{fix}summed is expanded")
 
 
 def _returns(trace: Trace, record: TensorRecord) -> bool:
@@ -170,4 +170,4 @@ def _unusable(_: Trace, failure: Failure) -> Iterator[Clash]:
     for words, (text, fix) in _UNUSABLE.items():
         if words in failure.message:
             started = next((o.text for o in failure.operands if o.role in {"self", "0"}), "it")
-            yield Clash(text.format(started), fix=fix)
+            yield Clash(text.format(started), advice=fix)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.clashes import find_clashes
 from shapetrace.explain.engine import engine_clashes, is_of_the_engine
 from shapetrace.explain.origins import Origins
 from shapetrace.explain.places import place
+from shapetrace.explain.rules import find_clashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shapetrace.explain.clash import Clash, Part
+    from shapetrace.explain.rules import Clash, Part
     from shapetrace.records.trace import Failure, Operand, Trace
 
 _CALLERS = 4
@@ -93,8 +93,10 @@ def _clash(origins: Origins, clash: Clash) -> Iterator[str]:
     for part in clash.parts:
         if part.axis is not None:
             yield f"    {_blamed(origins, part)}"
-    if clash.fix:
-        yield f"  fix: {clash.fix}"
+    runs = next((f for f in clash.fixes if f.text in origins.failure.fixes), None)
+    advice = runs.text if runs is not None else clash.advice
+    if advice:
+        yield f"  fix: {advice}"
 
 
 def _blamed(origins: Origins, part: Part) -> str:

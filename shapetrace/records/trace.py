@@ -235,6 +235,7 @@ class Failure:
         operator: The operator that raised, where torch got so far: ``aten.mm.default``.
         operands: What went into it.
         callers: Calls that led there, outermost first: file, line and source of each.
+        fixes: What would let the expression run, of what was tried on weightless tensors.
     """
 
     type_name: str
@@ -249,6 +250,7 @@ class Failure:
     operator: str = ""
     operands: tuple[Operand, ...] = ()
     callers: tuple[tuple[str, int, str], ...] = ()
+    fixes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ CASES = [
             "x: float32[2, 1024], from `x` of FlattenedImage",
             "self.fc.weight: float32[10, 400], from `self.fc` (",
             "clash: axis 1 of `x` is 1024, axis 1 of `self.fc.weight` is 400",
-            "or make `self.fc` with in_features=1024",
+            "make `self.fc` with in_features=1024",
         ],
     ),
     (
@@ -173,7 +173,7 @@ CASES = [
         [
             "self.lstm: LSTM(10, 20, batch_first=True)",
             "clash: axis 2 of `x` is 8, axis 1 of `self.lstm.weight_ih_l0` is 10",
-            "or make `self.lstm` with input_size=8",
+            "make `self.lstm` with input_size=8",
         ],
     ),
     (
@@ -246,7 +246,7 @@ CASES = [
         [
             "clash: axis 2 of `memory` is 12, axis 1 of `self.attn.in_proj_weight` is 8",
             "12 is from argument `memory` of CrossWidths",
-            "or make `self.attn` with kdim=12",
+            "make `self.attn` with kdim=12, vdim=12",
         ],
     ),
     (

@@ -8,8 +8,10 @@ from dataclasses import replace
 
 from shapetrace.capture.failure.operands import Operands, StorageOf
 from shapetrace.capture.failure.traceback import Place, blamed, callers, places
+from shapetrace.capture.failure.trial import runs
 from shapetrace.capture.recorder import events as kinds
 from shapetrace.capture.recorder.events import Event
+from shapetrace.explain.rules import find_clashes
 from shapetrace.records.trace import Failure, Shape
 
 _CALLERS = 8
@@ -49,7 +51,7 @@ def _detailed(
     name, shapes = _failed_operator(events)
     reader = Operands(place, found[number + 1 :], storage_of, shapes)
     operands = reader.read()
-    return replace(
+    told = replace(
         plain,
         expression=_source(place),
         operation=reader.operation,
@@ -59,6 +61,9 @@ def _detailed(
             (outer.file, outer.line, outer.text) for outer in callers(found, number)[-_CALLERS:]
         ),
     )
+    offered = dict.fromkeys(fix for clash in find_clashes(told) for fix in clash.fixes)
+    fixes = (fix.text for fix in offered if runs(fix, place.node, place.frame))
+    return replace(told, fixes=tuple(fixes))
 
 
 def _source(place: Place) -> str:

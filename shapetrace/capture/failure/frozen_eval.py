@@ -1,7 +1,8 @@
 """What an expression in a stopped frame was worth, without running anything that matters.
 
 Names and attributes are looked up as stored; tensors turn into weightless copies, and on
-those the pure tensor methods of an expression (``k.transpose(-2, -1)``) are run again.
+those the pure parts of an expression are run again: tensor methods (``k.transpose(-2, -1)``),
+torch's functions, and torch's own modules with weightless parameters.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import ast
 import inspect
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import FrameType, ModuleType
 from typing import Any
 
 import torch
 from torch import nn
 
+from shapetrace.capture.failure.weightless_module import NotOfTorch, light, weightless_copy
 from shapetrace.capture.values.tensors_in import stored
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -52,50 +55,82 @@ class Unknown(Exception):  # noqa: N818 - a signal inside this package, not an e
     """The expression cannot be worked out again."""
 
 
-def evaluate(node: ast.AST, frame: FrameType) -> Any:
+@dataclass(frozen=True)
+class Names:
+    """What names stand for.
+
+    Attributes:
+        frame: A stopped frame.
+        given: Worth of parts of the source, before what the frame says of them.
+        modules: Other modules in the place of some, by identity.
+    """
+
+    frame: FrameType
+    given: Mapping[str, Any] = field(default_factory=dict)
+    modules: Mapping[int, nn.Module] = field(default_factory=dict)
+
+
+def evaluate(node: ast.AST, names: Names) -> Any:
     """The value of an expression in a frame.
 
     Tensors that a variable or an attribute holds are returned themselves, results of their
     methods as tensors on the meta device.
 
     Raises:
-        Unknown: Where it would take running code other than torch's own.
+        Unknown: Where it would take running code other than torch's own. Where torch raised,
+            that is its cause.
     """
     try:
-        return _value(node, frame)
+        return _value(node, names)
     except Unknown:
         raise
+    except NotOfTorch as error:
+        raise Unknown from error.__cause__
     except Exception as error:
         raise Unknown from error
 
 
-def _value(node: ast.AST, frame: FrameType) -> Any:  # noqa: C901 - one case per kind of node
+def _value(node: ast.AST, names: Names) -> Any:  # noqa: C901, PLR0912 - one case per kind of node
+    if names.given and isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        text = ast.unparse(node)
+        if text in names.given:
+            return names.given[text]
     match node:
         case ast.Constant(value=value):
             return value
         case ast.Name(id=name):
-            return _named(name, frame)
+            return _named(name, names.frame)
         case ast.Attribute(value=inner, attr=name):
-            return _attribute(_value(inner, frame), name)
+            return _attribute(_value(inner, names), name)
         case ast.Tuple(elts=elts):
-            return tuple(_value(element, frame) for element in elts)
+            return tuple(_items(elts, names))
         case ast.List(elts=elts):
-            return [_value(element, frame) for element in elts]
+            return _items(elts, names)
         case ast.UnaryOp(op=sign, operand=inner):
-            return _UNARY[type(sign)](_light(_value(inner, frame)))
+            return _UNARY[type(sign)](light(_value(inner, names)))
         case ast.Compare(left=left, ops=[compared], comparators=[right]):
-            sides = _light(_value(left, frame)), _light(_value(right, frame))
+            sides = light(_value(left, names)), light(_value(right, names))
             return _COMPARED[type(compared)](*sides)
         case ast.BinOp(left=left, op=sign, right=right):
-            return _BINARY[type(sign)](_light(_value(left, frame)), _light(_value(right, frame)))
+            return _BINARY[type(sign)](light(_value(left, names)), light(_value(right, names)))
         case ast.Slice(lower=lower, upper=upper, step=step):
-            parts = [None if part is None else _value(part, frame) for part in (lower, upper, step)]
+            parts = [None if part is None else _value(part, names) for part in (lower, upper, step)]
             return slice(*parts)
         case ast.Subscript(value=inner, slice=index):
-            return _item(_value(inner, frame), _value(index, frame))
+            return _item(_value(inner, names), _value(index, names))
         case ast.Call():
-            return _called(node, frame)
+            return _called(node, names)
     raise Unknown
+
+
+def _items(nodes: list[ast.expr], names: Names) -> list[Any]:
+    found: list[Any] = []
+    for node in nodes:
+        if isinstance(node, ast.Starred):
+            found += _value(node.value, names)
+        else:
+            found.append(_value(node, names))
+    return found
 
 
 def _named(name: str, frame: FrameType) -> Any:
@@ -110,7 +145,7 @@ def _attribute(owner: Any, name: str) -> Any:
         if name in {"shape", "dtype", "device", "ndim", "is_cuda"}:
             return getattr(owner, name)
         if name in {"T", "mT", "H", "real", "imag"}:
-            return getattr(_light(owner), name)
+            return getattr(light(owner), name)
         raise Unknown
     if isinstance(owner, nn.Module):
         found = stored(owner, name)
@@ -129,7 +164,7 @@ def _attribute(owner: Any, name: str) -> Any:
 
 def _item(owner: Any, index: Any) -> Any:
     if isinstance(owner, torch.Tensor):
-        return _light(owner)[index]
+        return light(owner)[light(index)]
     if isinstance(owner, nn.ModuleList | nn.Sequential) and isinstance(index, int):
         return list(owner)[index]
     if isinstance(owner, nn.ModuleDict):
@@ -139,19 +174,25 @@ def _item(owner: Any, index: Any) -> Any:
     raise Unknown
 
 
-def _called(node: ast.Call, frame: FrameType) -> Any:
-    args = [_light(_value(argument, frame)) for argument in node.args]
-    kwargs = {k.arg: _light(_value(k.value, frame)) for k in node.keywords if k.arg is not None}
+def _called(node: ast.Call, names: Names) -> Any:
+    args = light(_items(node.args, names))
+    kwargs = {k.arg: light(_value(k.value, names)) for k in node.keywords if k.arg is not None}
+    if len(kwargs) < len(node.keywords):
+        raise Unknown
     if isinstance(node.func, ast.Attribute):
         try:
-            owner = _value(node.func.value, frame)
+            owner = _value(node.func.value, names)
         except Unknown:
             owner = None
         if isinstance(owner, torch.Tensor):
             return _method(owner, node.func.attr, args, kwargs)
-    function = _value(node.func, frame)
+    function = _value(node.func, names)
+    if isinstance(function, nn.Module):
+        with torch.no_grad():
+            return weightless_copy(function, names.modules)(*args, **kwargs)
     if function in _FUNCTIONS or _is_pure(function):
-        return function(*args, **kwargs)
+        with torch.device("meta"):
+            return function(*args, **kwargs)
     raise Unknown
 
 
@@ -166,16 +207,4 @@ def _is_pure(function: Any) -> bool:
 def _method(owner: torch.Tensor, name: str, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
     if name.endswith("_") or name in {"item", "tolist", "numpy", "backward", "register_hook"}:
         raise Unknown
-    return getattr(_light(owner), name)(*args, **kwargs)
-
-
-def _light(value: Any) -> Any:
-    """A tensor's copy on the meta device; anything else, lists included, as light."""
-    if isinstance(value, torch.Tensor):
-        with torch.no_grad():
-            return torch.empty_strided(
-                value.shape, value.stride(), dtype=value.dtype, device="meta"
-            )
-    if type(value) in (list, tuple):
-        return type(value)(_light(item) for item in value)
-    return value
+    return getattr(light(owner), name)(*args, **kwargs)

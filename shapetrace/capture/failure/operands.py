@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from shapetrace.capture.failure.frozen_eval import Unknown, evaluate
+from shapetrace.capture.failure.frozen_eval import Names, Unknown, evaluate
 from shapetrace.capture.failure.traceback import Place, assignment, conditions
 from shapetrace.capture.source.registry import is_internal
 from shapetrace.capture.values import members
@@ -19,7 +20,8 @@ from shapetrace.capture.values.tensors_in import elements
 from shapetrace.records.trace import Operand, Shape
 
 StorageOf = Callable[[torch.Tensor], int | None]
-_SHOWN = 12
+_SHOWN = 16
+_UNKNOWN = object()
 _WORKED_OUT = (ast.Call, ast.BinOp, ast.Subscript, ast.Compare, ast.UnaryOp)
 _CAPTURE = "/shapetrace/capture/"
 _WRAPPERS = ("_wrapped_call_impl", "_call_impl", "__call__")
@@ -96,9 +98,78 @@ class Operands:
             case ast.Subscript(value=inner, slice=index):
                 self.operation = "index"
                 yield from self._written(inner, "self")
-                yield from self._written(index, "0")
+                yield from self._indices(index)
+                if isinstance(node.ctx, ast.Store):
+                    self.operation = "assign"
+                    yield from self._assigned(node)
+            case ast.Tuple(ctx=ast.Store()) | ast.List(ctx=ast.Store()):
+                self.operation = "unpack"
+                yield from self._unpacked()
+            case ast.Attribute(value=inner):
+                self.operation = "attribute"
+                yield from self._written(inner, "self")
             case ast.Call():
                 yield from self._call(node)
+
+    def _indices(self, index: ast.expr) -> Iterator[Operand]:
+        """What indexes: of slices, those with a bound."""
+        for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+            if isinstance(part, ast.Slice):
+                value = self._try(part)
+                bounds = (part.lower, part.upper, part.step)
+                if isinstance(value, slice) and not all(
+                    bound is None or isinstance(bound, ast.Constant) for bound in bounds
+                ):
+                    shown = ("" if end is None else str(end) for end in (value.start, value.stop))
+                    yield Operand(_text(part), "slice", value=":".join(shown))
+            else:
+                yield from self._written(part, "0")
+
+    def _assigned(self, part: ast.Subscript) -> Iterator[Operand]:
+        """The part of a tensor that is assigned to, and what is assigned."""
+        value = self._try(part)
+        if isinstance(value, torch.Tensor):
+            yield replace(self._tensor(_text(part), "part", value), device="")
+        statement = self._place.statement
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            yield from self._written(statement.value, "value")
+
+    def _unpacked(self) -> Iterator[Operand]:
+        """What is taken apart, how many values it has, and what it was split from."""
+        statement = self._place.statement
+        if not isinstance(statement, ast.Assign):
+            return
+        node = statement.value
+        value = self._try(node)
+        if isinstance(value, torch.Tensor):
+            yield replace(self._tensor(_text(node), "value", value), device="")
+        elif isinstance(value, tuple | list):
+            yield Operand(_text(node), "value", value=f"{len(value)} values")
+            yield _hidden("count", len(value))
+            yield from self._split(node)
+
+    def _split(self, node: ast.expr) -> Iterator[Operand]:
+        """The tensor of a split or chunk, its axis and the size of the pieces."""
+        if isinstance(node, ast.Attribute) and node.attr == "shape":
+            yield from self._written(node.value, "owner")
+        if not isinstance(node, ast.Call):
+            return
+        name, args = _called(node.func), list(node.args)
+        if name not in {"split", "chunk", "unbind", "tensor_split"}:
+            return
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else args[0]
+        if not isinstance(self._try(owner), torch.Tensor) and args:
+            owner = args.pop(0)
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+        yield from self._written(owner, "split")
+        places = {"dim": 0 if name == "unbind" else 1}
+        places |= {"by": 0} if name == "split" else {}
+        for role, place in places.items():
+            wanted = keywords.get("split_size_or_sections" if role == "by" else role)
+            part = args[place] if place < len(args) else wanted
+            found = self._try(part) if part is not None else _UNKNOWN
+            if isinstance(found, int):
+                yield _hidden(role, found)
 
     def _call(self, node: ast.Call) -> Iterator[Operand]:
         module = self._module(node.func)
@@ -125,19 +196,50 @@ class Operands:
         """A call of one of torch's modules, which may hold the one that failed."""
         failed: nn.Module = deepest.frame.f_locals["self"]
         self.operation = type(failed).__name__
-        name = _text(node.func)
-        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-        if failed is not module:
-            inside = {id(part): path for path, part in members.named_modules(module)}
-            path = inside.get(id(failed), type(failed).__name__)
-            name = f"{name}[{path}]" if path.isdigit() else f"{name}.{path}"
-            arguments = []
-        given = _given([deepest])
-        for number, argument in enumerate(arguments):
-            yield from self._written(argument, "input" if not number else "", given.get(number))
-        if not arguments and isinstance(given.get(0), torch.Tensor):
-            yield self._tensor(f"input of {name}", "input", given[0])
-        yield from self._weights(name, failed, self._made(node.func))
+        name, made = _text(node.func), self._made(node.func)
+        outer = dict(self._arguments(node, module))
+        given = _bound(self._inner, failed)
+        if failed is module and all(role in outer for role in given):
+            for role, (part, value) in outer.items():
+                yield from self._written(part, role, given.get(role, value))
+        else:
+            name = _inside(name, module, failed)
+            for number, (role, value) in enumerate(given.items()):
+                what = f"{'input' if not number else role} of {name}"
+                for path, tensor in elements(value):
+                    text = self._known(tensor, outer) or what + path
+                    yield self._tensor(text, role, tensor)
+        first = getattr(failed, "batch_first", None)
+        if isinstance(first, bool):
+            yield _hidden("batch_first", first)
+        yield from self._weights(name, failed, made)
+
+    def _arguments(
+        self, node: ast.Call, module: nn.Module
+    ) -> Iterator[tuple[str, tuple[ast.expr, Any]]]:
+        """The arguments of a call as written, by the parameters that they are for."""
+        names = _parameters(module)
+        given = _bound(self._inner, module)
+        for number, part in enumerate(node.args):
+            if number < len(names) and not isinstance(part, ast.Starred):
+                yield names[number], (part, given.get(names[number]))
+        for keyword in node.keywords:
+            if keyword.arg is not None:
+                yield keyword.arg, (keyword.value, given.get(keyword.arg))
+
+    def _known(self, tensor: torch.Tensor, outer: Mapping[str, tuple[ast.expr, Any]]) -> str:
+        """The argument, as written, that a tensor further in is."""
+        for part, value in outer.values():
+            for path, item in elements(value):
+                same = item is tensor or (
+                    item.shape == tensor.shape
+                    and item.stride() == tensor.stride()
+                    and self._storage_of(item) is not None
+                    and self._storage_of(item) == self._storage_of(tensor)
+                )
+                if same:
+                    return _text(part) + path
+        return ""
 
     def _weights(self, name: str, module: nn.Module, made: tuple[str, int]) -> Iterator[Operand]:
         described = f"{type(module).__name__}({module.extra_repr()})"
@@ -154,7 +256,7 @@ class Operands:
         if not isinstance(node, ast.Attribute):
             return "", 0
         owner = self._try(node.value)
-        for kind in type(owner).__mro__ if owner is not None else ():
+        for kind in type(owner).__mro__ if isinstance(owner, nn.Module) else ():
             found = assignment(kind, node.attr)
             if found is not None:
                 return found
@@ -162,7 +264,7 @@ class Operands:
 
     def _module(self, node: ast.expr) -> nn.Module | None:
         found = self._try(node)
-        if found is None and self._inner:
+        if found is _UNKNOWN and self._inner:
             # ``for layer in layers: x = layer(x)`` and the like: the frame below knows it.
             below = self._inner[0].frame
             owner = below.f_locals.get("self")
@@ -170,10 +272,11 @@ class Operands:
         return found if isinstance(found, nn.Module) else None
 
     def _try(self, node: ast.AST) -> Any:
+        """What an expression is worth; `_UNKNOWN` where that cannot be said."""
         try:
-            return evaluate(node, self._place.frame)
+            return evaluate(node, Names(self._place.frame))
         except Unknown:
-            return None
+            return _UNKNOWN
 
     def _written(self, node: ast.expr, role: str, given: Any = None) -> Iterator[Operand]:
         """The operand or operands that an expression stands for."""
@@ -188,10 +291,12 @@ class Operands:
         if not stored and isinstance(given, torch.Tensor):
             value, stored = given, True  # the value itself, where ours is worked out again
         text = _text(node)
-        if value is None or isinstance(value, nn.Module):
+        if value is _UNKNOWN or isinstance(value, nn.Module):
             if isinstance(node, _WORKED_OUT):
                 yield Operand(text, role)
-        elif isinstance(value, int | float | str | slice | torch.dtype | torch.Size):
+        elif value is None or isinstance(
+            value, int | float | str | slice | torch.dtype | torch.Size
+        ):
             shown = str(list(value)) if isinstance(value, torch.Size) else repr(value)
             yield Operand(text, role, value=shown)
         else:
@@ -236,6 +341,36 @@ def _own(root: ast.AST) -> Iterator[ast.expr]:
             if isinstance(child, ast.expr):
                 yield child
             yield from _own(child)
+
+
+def _hidden(role: str, value: int) -> Operand:
+    """A value that rules ask for, and that need not be told."""
+    return Operand(str(value), role, value=str(value))
+
+
+def _inside(name: str, module: nn.Module, failed: nn.Module) -> str:
+    """What a module is called that another holds, of which the name is known."""
+    if failed is module:
+        return name
+    path = {id(part): path for path, part in members.named_modules(module)}.get(id(failed))
+    path = path or type(failed).__name__
+    return name + re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", f".{path}")
+
+
+def _parameters(module: nn.Module) -> list[str]:
+    """The names of the parameters of a module's forward."""
+    code = getattr(type(module).forward, "__code__", None)
+    return list(code.co_varnames[1 : code.co_argcount]) if code is not None else []
+
+
+def _bound(inner: list[Place], module: nn.Module) -> dict[str, Any]:
+    """What a module was called with, by parameter, as its caller gave it."""
+    for place in reversed(inner):
+        held = place.frame.f_locals
+        if place.frame.f_code.co_name == "_call_impl" and held.get("self") is module:
+            names = _parameters(module)
+            return {**dict(zip(names, held["args"], strict=False)), **held["kwargs"]}
+    return {}
 
 
 def _deepest(below: list[Place]) -> Place | None:

@@ -1,0 +1,22 @@
+"""What clashed in a statement that failed: one file of rules per family of operations."""
+
+from __future__ import annotations
+
+from shapetrace.explain.rules import (  # noqa: F401 - importing a family registers its rules
+    attention,
+    broadcasting,
+    contraction,
+    convolution,
+    indexing,
+    joining,
+    lookups,
+    losses,
+    norms,
+    recurrent,
+    reshaping,
+    unpacking,
+)
+from shapetrace.explain.rules.clash import Clash, Fix, Part
+from shapetrace.explain.rules.registry import find_clashes
+
+__all__ = ["Clash", "Fix", "Part", "find_clashes"]

@@ -1,0 +1,123 @@
+"""Elementwise operations, `expand`, and values assigned to parts of a tensor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shapetrace.explain.rules.clash import Clash, Part, axis_is, pair, ranks, sizes
+from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shapetrace.records.trace import Operand, Shape
+
+_MUST_MATCH = r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)"
+_AT = r" at non-singleton dimension (\d+)"
+_EXPANDED = (
+    r"expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\)"
+    r" at non-singleton dimension (\d+)\.\s+Target sizes: \[([\d, ]*)\]\.\s+"
+    r"Tensor sizes: \[([\d, ]*)\]"
+)
+_SIGNS = r"[-+*/%&|^]+=?|\*\*=?|compare"
+_METHODS = (
+    r"(add|sub|mul|div|lerp|addcmul|addcdiv|masked_fill|logical_and|logical_or|logical_xor|copy)_?"
+)
+_FUNCTIONS = (
+    r"where|maximum|minimum|pow|atan2|eq|ne|lt|le|gt|ge|fmod|remainder|subtract|multiply|divide"
+    r"|true_divide|floor_divide|isclose|cosine_similarity|pairwise_distance|dist"
+)
+
+
+@rule(rf"{_SIGNS}|{_METHODS}|{_FUNCTIONS}")
+def elementwise(call: FailedCall) -> Iterator[Clash]:
+    """Sizes from the last axis on are equal, or one of them is 1 (broadcasting semantics)."""
+    found = call.match(_MUST_MATCH + _AT)
+    if found is None:
+        yield from _weightless(call)
+        return
+    a, b, dimension = map(int, found.groups())
+    rank = max((len(sizes(operand)) for operand in call.tensors), default=0)
+    yield from mismatch(call.tensors, {a, b}, dimension - rank)
+
+
+def mismatch(tensors: list[Operand], pair_of: set[int], axis: int) -> Iterator[Clash]:
+    """The two operands that have two sizes on an axis counted from the end, if just two do."""
+    having = [o for o in tensors if len(sizes(o)) >= -axis > 0 and sizes(o)[axis] in pair_of]
+    for position, first in enumerate(having):
+        for second in having[position + 1 :]:
+            if {sizes(first)[axis], sizes(second)[axis]} == pair_of and len(pair_of) > 1:
+                yield pair(first, axis, second, axis)
+                return
+
+
+def _weightless(call: FailedCall) -> Iterator[Clash]:
+    """What torch says of tensors without values: an index, and the sizes of one operand."""
+    found = call.match(
+        r"broadcast a dimension of length (\d+) at (-?\d+)! Mismatching argument at index \d+ "
+        r"had torch\.Size\(\[([\d, ]*)\]\); but expected shape should be broadcastable to "
+        r"\[([\d, ]*)\]"
+    )
+    if found is None:
+        return
+    shape, wanted = sizes_in(found[3]), sizes_in(found[4])
+    axis = int(found[2])
+    if not -len(shape) <= axis < 0 or len(wanted) < -axis:
+        return
+    yield from mismatch(call.tensors, {shape[axis], wanted[axis]}, axis)
+
+
+@rule(r"expand|broadcast_to|expand_as")
+def expand(call: FailedCall) -> Iterator[Clash]:
+    """An axis of another size than 1 keeps its size (torch.Tensor.expand)."""
+    given = call.tensor(0)
+    found = call.match(_EXPANDED)
+    if given is None:
+        return
+    if found is not None and sizes(given) == sizes_in(found[5]):
+        axis = int(found[3]) - len(sizes_in(found[4])) + len(sizes(given))
+        other = call.tensor(1, "other") if call.operation == "expand_as" else None
+        if other is not None and sizes(other) == sizes_in(found[4]):
+            yield pair(given, axis, other, int(found[3]))
+        else:
+            text = f"{axis_is(given, axis)}, and expands to {found[1]} only from 1"
+            yield Clash(text, (Part(given, axis),))
+    few = call.match(r"the number of sizes provided \((\d+)\) must be greater or equal to the")
+    if few is not None and int(few[1]) < len(sizes(given)):
+        yield ranks(given, f"and {few[1]} sizes are asked for")
+
+
+@rule(r"assign")
+def assignment(call: FailedCall) -> Iterator[Clash]:
+    """What is assigned to a part broadcasts to the part's sizes."""
+    part, value = call.tensor(-9, "part"), call.tensor(-9, "value")
+    found = call.match(_EXPANDED)
+    indexed = call.match(
+        r"value tensor of shape \[([\d, ]*)\] cannot be broadcast to indexing result of "
+        r"shape \[([\d, ]*)\]"
+    )
+    if part is None or value is None:
+        return
+    if found is not None and sizes(part) == sizes_in(found[4]):
+        wanted, given = int(found[1]), int(found[2])
+        behind = int(found[3]) - len(sizes(part))
+        if _ends(sizes(value), sizes_in(found[5])) and sizes(value)[behind] == given:
+            yield _places(part, value, behind, wanted)
+    elif indexed is not None and (sizes_in(indexed[1]), sizes_in(indexed[2])) == (
+        *(sizes(value), sizes(part)),
+    ):
+        for behind in range(-1, -min(len(sizes(part)), len(sizes(value))) - 1, -1):
+            if sizes(value)[behind] not in (1, sizes(part)[behind]):
+                yield _places(part, value, behind, sizes(part)[behind])
+                return
+
+
+def _ends(shape: Shape, said: Shape) -> bool:
+    """Whether a shape is the one said, but for axes of size 1 before it."""
+    return shape[len(shape) - len(said) :] == said and set(shape[: len(shape) - len(said)]) <= {1}
+
+
+def _places(part: Operand, value: Operand, behind: int, wanted: int) -> Clash:
+    clash = pair(part, behind, value, behind)
+    places = "1 place" if wanted == 1 else f"{wanted} places"
+    return Clash(f"{clash.text}: {places} for {sizes(value)[behind]}", clash.parts)

@@ -1,0 +1,123 @@
+"""Products: matrices, batches of them, linear layers, einsum, grouped products."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shapetrace.explain.rules.broadcasting import mismatch
+from shapetrace.explain.rules.clash import Clash, Fix, Part, pair, ranks, remake, replace, sizes
+from shapetrace.explain.rules.registry import FailedCall, broadcasts, rule, weight_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shapetrace.records.trace import Operand
+
+_MATRIX = 2
+_RANKS = {"mm": 2, "bmm": 3}
+"""Axes of each factor, where they are fixed."""
+
+
+@rule(r"@|@=|matmul|mm|bmm|mv|dot|vdot|inner|addmm|baddbmm|addmv|addbmm|Bilinear")
+def product(call: FailedCall) -> Iterator[Clash]:
+    """The last axis of the first factor is the one before the last of the second."""
+    sides = _factors(call)
+    if sides is None:
+        return
+    a, b = sides
+    if not sizes(a) or not sizes(b):
+        return
+    wrong = next((side for side in sides if len(sizes(side)) != _RANKS.get(call.operation)), None)
+    if call.operation in _RANKS and wrong is not None:
+        if call.match(r"must be a (3D tensor|matrix)"):
+            yield ranks(wrong, f"`{call.operation}` takes {_RANKS[call.operation]}")
+        return
+    inner = -2 if len(sizes(b)) > 1 else -1
+    if sizes(a)[-1] == sizes(b)[inner]:
+        yield from _batches(call, a, b)
+    elif call.mentions(sizes(a)[-1], sizes(b)[inner]):
+        yield pair(a, -1, b, inner, *_transposed(b))
+
+
+def _batches(call: FailedCall, a: Operand, b: Operand) -> Iterator[Clash]:
+    """The axes before the matrices broadcast; those of `bmm` are equal."""
+    found = call.match(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
+    both = sizes(a)[:1] + sizes(b)[:1]
+    if found is None:
+        batched = len(sizes(a)) == len(sizes(b)) == _RANKS["bmm"]
+        if batched and both[0] != both[1] and call.mentions(*both):
+            yield pair(a, 0, b, 0)
+        return
+    for axis in range(-3, -min(len(sizes(a)), len(sizes(b))) - 1, -1):
+        if not broadcasts(sizes(a)[axis], sizes(b)[axis]):
+            yield from mismatch([a, b], {int(found[1]), int(found[2])}, axis)
+            return
+
+
+def _factors(call: FailedCall) -> tuple[Operand, Operand] | None:
+    """The factors of a product, of which `addmm` and the like come after a summand."""
+    after = 1 if call.operation in {"addmm", "baddbmm", "addmv", "addbmm"} else 0
+    a = call.tensor(after, "mat1", "batch1", "mat", "input" if not after else "mat1")
+    b = call.tensor(after + 1, "mat2", "batch2", "vec", "other", "tensor")
+    return (a, b) if a is not None and b is not None else None
+
+
+def _transposed(b: Operand) -> tuple[Fix, ...]:
+    if len(sizes(b)) < _MATRIX:
+        return ()
+    source = f"{_bracketed(b.text)}.transpose(-2, -1)"
+    return (replace(b, source, f"transpose one side, as `{source}`"),)
+
+
+def _bracketed(text: str) -> str:
+    """An expression that a method can be called of."""
+    return f"({text})" if " " in text and not text.endswith((")", "]")) else text
+
+
+@rule(r"Linear|linear|NonDynamicallyQuantizableLinear")
+def linear(call: FailedCall) -> Iterator[Clash]:
+    """The last axis of the input is the second of the weight."""
+    given, weight = call.tensor(0, "input"), call.tensor(1, "weight")
+    if given is None or weight is None or not sizes(given) or len(sizes(weight)) != _MATRIX:
+        return
+    width = sizes(given)[-1]
+    if width != sizes(weight)[1] and call.mentions(width, sizes(weight)[1]):
+        module = weight_of(weight)
+        fixes = (remake(module, in_features=width),) if module else ()
+        yield pair(given, -1, weight, 1, *fixes)
+
+
+@rule(r"einsum")
+def einsum(call: FailedCall) -> Iterator[Clash]:
+    """A letter has one size, and a term as many letters as its operand has axes."""
+    equation = next((o.value for o in call.failure.operands if "'" in o.value), "").strip("'\"")
+    terms = equation.replace(" ", "").partition("->")[0].split(",")
+    if len(terms) != len(call.tensors):
+        return
+    bound: dict[str, Part] = {}
+    for term, operand in zip(terms, call.tensors, strict=True):
+        before, dots, after = term.partition("...")
+        letters = len(before) + len(after)
+        rank = len(sizes(operand))
+        if letters > rank or (not dots and letters != rank):
+            if call.match(r"number of subscripts|ellipsis"):
+                yield ranks(operand, f"its term `{term}` {letters}")
+            return
+        places = [*enumerate(before), *((i - len(after), letter) for i, letter in enumerate(after))]
+        for axis, letter in places:
+            known = bound.setdefault(letter, Part(operand, axis))
+            first = sizes(known.operand)[known.axis or 0]
+            second = sizes(operand)[axis]
+            if not broadcasts(first, second) and call.mentions(first, second):
+                clash = pair(known.operand, known.axis or 0, operand, axis)
+                yield Clash(f"`{letter}` is two sizes: {clash.text}", clash.parts)
+
+
+@rule(r"_?grouped_mm|scaled_grouped_mm|_?scaled_mm")
+def grouped(call: FailedCall) -> Iterator[Clash]:
+    """The inner axes of a grouped product agree; its factors are of the kind that it has."""
+    a, b = call.tensor(0, "mat1", "input", "mat_a"), call.tensor(1, "mat2", "mat_b", "weight")
+    if a is None or b is None or not sizes(a) or len(sizes(b)) < _MATRIX:
+        return
+    if sizes(a)[-1] != sizes(b)[-2] and call.match(r"contraction dimension of \w+ and \w+ must"):
+        yield pair(a, -1, b, -2)

@@ -1,0 +1,84 @@
+"""Parts of a tensor: by number, by slices, by masks."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from shapetrace.explain.rules.clash import Clash, Part, axes, axis_is, pair, sizes
+from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@rule(r"index|assign")
+def out_of_bounds(call: FailedCall) -> Iterator[Clash]:
+    """An index lies below the size of its axis."""
+    owner = call.tensor(0, "self")
+    found = call.match(r"index (-?\d+) is out of bounds for dimension (\d+) with size (\d+)")
+    if owner is None or found is None:
+        return
+    axis, size = int(found[2]), int(found[3])
+    if axis < len(sizes(owner)) and sizes(owner)[axis] == size:
+        yield Clash(f"index {found[1]}, but {axis_is(owner, axis)}", (Part(owner, axis),))
+
+
+@rule(r"index|assign")
+def too_many(call: FailedCall) -> Iterator[Clash]:
+    """There are no more indices than axes."""
+    owner = call.tensor(0, "self")
+    found = call.match(r"too many indices for tensor of dimension (\d+)")
+    if owner is None or found is None or len(sizes(owner)) != int(found[1]):
+        return
+    count = _indices(call.failure.expression)
+    if count > len(sizes(owner)):
+        text = f"`{owner.text}` has {axes(len(sizes(owner)))}, and {count} are indexed"
+        yield Clash(text, (Part(owner),))
+
+
+def _indices(expression: str) -> int:
+    """How many axes the indices of an expression speak of."""
+    try:
+        node = ast.parse(expression, mode="eval").body
+    except SyntaxError:
+        return 0
+    if not isinstance(node, ast.Subscript):
+        return 0
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    plain = [part for part in parts if not isinstance(part, ast.Constant) or part.value is not ...]
+    return sum(not isinstance(p, ast.Constant) or p.value is not None for p in plain)
+
+
+@rule(r"index|assign|masked_select")
+def masks(call: FailedCall) -> Iterator[Clash]:
+    """A mask has the sizes of the axes that it stands for."""
+    found = call.match(
+        r"The shape of the mask \[([\d, ]*)\] at index (\d+) does not match the shape of the "
+        r"indexed tensor \[([\d, ]*)\] at index (\d+)"
+    )
+    owner = call.tensor(0, "self")
+    if found is None or owner is None or sizes(owner) != sizes_in(found[3]):
+        return
+    shape = sizes_in(found[1])
+    masked = [o for o in call.tensors if sizes(o) == shape and o.dtype in {"bool", "uint8"}]
+    if len({o.text for o in masked}) == 1:
+        yield pair(masked[0], int(found[2]), owner, int(found[4]))
+
+
+@rule(r"index|assign")
+def together(call: FailedCall) -> Iterator[Clash]:
+    """Tensors of indices broadcast with each other."""
+    found = call.match(
+        r"indexing tensors could not be broadcast together with shapes ([\[\]\d, ]+)"
+    )
+    if found is None:
+        return
+    shapes = [sizes_in(part) for part in found[1].split("]") if "[" in part]
+    indices = [o for o in call.tensors if o.role != "self" and sizes(o) in shapes]
+    for behind in range(-1, -max((len(s) for s in shapes), default=0) - 1, -1):
+        known = [o for o in indices if len(sizes(o)) >= -behind and sizes(o)[behind] != 1]
+        other = next((o for o in known if sizes(o)[behind] != sizes(known[0])[behind]), None)
+        if other is not None:
+            yield pair(known[0], behind, other, behind)
+            return

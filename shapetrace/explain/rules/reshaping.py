@@ -1,0 +1,62 @@
+"""Views: the same elements in other axes."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from shapetrace.explain.rules.clash import Clash, Fix, Part, axis_is, sizes
+from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@rule(r"view|reshape|view_as|reshape_as|unflatten|Unflatten")
+def elements(call: FailedCall) -> Iterator[Clash]:
+    """A view has as many elements as what it views."""
+    found = call.match(r"shape '\[([-\d, ]*)\]' is invalid for input of size (\d+)")
+    given = call.tensor(0, "input")
+    if found is None or given is None or prod(sizes(given)) != int(found[2]):
+        return
+    wanted = sizes_in(found[1])
+    asked = " x ".join(map(str, wanted))
+    text = f"`{given.text}` has {found[2]} elements; {asked}"
+    if -1 in wanted:
+        known = prod(size for size in wanted if size != -1)
+        yield Clash(f"{text} needs a multiple of {known}", (Part(given),))
+    else:
+        yield Clash(f"{text} is {prod(wanted)}", (Part(given),))
+
+
+@rule(r"unflatten|Unflatten")
+def unflattened(call: FailedCall) -> Iterator[Clash]:
+    """The sizes that an axis is split into multiply to its own."""
+    found = call.match(
+        r"Provided sizes \[([-\d, ]*)\] don't multiply up to the size of dim (\d+) \((\d+)\)"
+    )
+    given = call.tensor(0, "input")
+    if found is None or given is None:
+        return
+    axis, size = int(found[2]), int(found[3])
+    if axis < len(sizes(given)) and sizes(given)[axis] == size:
+        wanted = sizes_in(found[1])
+        known = prod(part for part in wanted if part != -1)
+        asked = " x ".join(map(str, wanted))
+        end = f"needs a multiple of {known}" if -1 in wanted else f"is {known}"
+        yield Clash(f"{axis_is(given, axis)}; {asked} {end}", (Part(given, axis),))
+
+
+@rule(r"view|view_as|flatten")
+def strides(call: FailedCall) -> Iterator[Clash]:
+    """A view cannot reorder memory."""
+    given = call.tensor(0)
+    if "view size is not compatible" in call.message and given is not None:
+        text = f"`{given.text}` is not contiguous, and a view cannot reorder memory"
+        before = f"{given.text}.view("
+        fixes: tuple[Fix, ...] = ()
+        if call.failure.expression.startswith(before):
+            other = f"{given.text}.reshape({call.failure.expression.removeprefix(before)}"
+            text_of = f"use `{given.text}.reshape(...)`"
+            fixes = (Fix(text_of, ((call.failure.expression, other),)),)
+        yield Clash(text, (Part(given),), fixes)
