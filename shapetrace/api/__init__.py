@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 
 from shapetrace.api.recording import record, trace
 from shapetrace.api.transformer.configuration import choose_config
+from shapetrace.api.transformer.forward import forward
+from shapetrace.api.transformer.generation import generate
+from shapetrace.api.transformer.training import train
+from shapetrace.model import ModelConfig, presets
 from shapetrace.records.storage import load as read
 from shapetrace.records.storage import save
 from shapetrace.records.trace import Trace
@@ -19,10 +23,6 @@ if TYPE_CHECKING:
 
     from shapetrace.api.annotating.annotate import annotate_instance as annotate
     from shapetrace.api.checks.check_with import checking
-    from shapetrace.api.transformer.forward import forward
-    from shapetrace.api.transformer.generation import generate
-    from shapetrace.api.transformer.training import train
-    from shapetrace.model import ModelConfig
 
 __all__ = [
     "Trace",
@@ -42,18 +42,6 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Import what only some callers need at its first use."""
-    if name == "forward":
-        from shapetrace.api.transformer.forward import forward  # noqa: PLC0415
-
-        return forward
-    if name == "generate":
-        from shapetrace.api.transformer.generation import generate  # noqa: PLC0415
-
-        return generate
-    if name == "train":
-        from shapetrace.api.transformer.training import train  # noqa: PLC0415
-
-        return train
     if name == "checking":
         from shapetrace.api.checks.check_with import checking  # noqa: PLC0415
 
@@ -67,8 +55,6 @@ def __getattr__(name: str) -> object:
 
 def configs() -> dict[str, ModelConfig]:
     """Every preset's configuration, by name."""
-    from shapetrace.model import ModelConfig, presets  # noqa: PLC0415 - kept off the light path
-
     return {name: ModelConfig.from_preset(name) for name in presets()}
 
 

@@ -17,7 +17,7 @@ from shapetrace.cli.commands.report import report
 from shapetrace.cli.commands.trace import trace
 from shapetrace.cli.commands.train import train
 from shapetrace.cli.interrupt import CTRL_C
-from shapetrace.cli.telling import tell
+from shapetrace.cli.output import tell
 from shapetrace.errors import ShapetraceError
 
 _USAGE_ERROR = typer.BadParameter.__bases__[0]

@@ -5,14 +5,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from shapetrace.cli.interrupt import CTRL_C
-from shapetrace.cli.telling import silence, tell
 from shapetrace.errors import ShapetraceError
-from shapetrace.records.trace import Trace
-from shapetrace.report import Canvas, Language, Level, build_report, choose
+from shapetrace.report import REPORTERS, Canvas, Language, choose
 from shapetrace.writing import check_place, resolved, write_whole
+
+if TYPE_CHECKING:
+    from shapetrace.records.trace import Trace
+    from shapetrace.report.rows import Level
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Style:
         output: The file; None for stdout.
     """
 
-    level: Level
+    level: "Level"
     layers: str | None
     language: Language
     format: str | None
@@ -39,16 +41,36 @@ class Style:
         Raises:
             ShapetraceError: For an unknown format or suffix.
         """
-        choose(self.format, self.output)
+        choose(self.format, self.output, REPORTERS)
 
 
-def show(trace: Trace, style: Style) -> int:
+def show(trace: "Trace", style: Style) -> int:
     """Show a trace; the exit code: 1 when an annotation did not hold or the run failed."""
-    reporter = choose(style.format, style.output)
+    from shapetrace.report.building import build_report  # noqa: PLC0415 - slow, and help needs none
+
+    reporter = choose(style.format, style.output, REPORTERS)
     folded = reporter.folds if style.layers is None else style.layers == "fold"
     report = build_report(trace, style.level, style.language, folded=folded)
     write(reporter.render(report, canvas(style.output)), style.output)
     return 1 if report.mismatches or trace.failure is not None else 0
+
+
+def tell(text: str) -> None:
+    """Write to stderr, where there is one and somebody still reads it."""
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        silence(2)
+
+
+def silence(descriptor: int) -> None:
+    """Keep Python from failing again when it flushes a stream at exit whose reader is gone."""
+    hole = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(hole, descriptor)
+    os.close(hole)
 
 
 def note(text: str) -> None:

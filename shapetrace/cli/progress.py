@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Self
 
-from shapetrace.cli.telling import tell
+from shapetrace.cli.output import tell
 from shapetrace.units import format_seconds
 
 if TYPE_CHECKING:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from shapetrace.cli.output import canvas, write
-from shapetrace.report.generation.as_json import as_json
-from shapetrace.report.generation.as_table import as_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from shapetrace.report.formats.reporters import Reporter
     from shapetrace.report.generation.records import Generation
     from shapetrace.report.language.words import Language
 
@@ -26,6 +26,11 @@ class Speaker:
         self._streams = texts == 1 and not silent
         self._silent = silent
         self._prompt = ""
+
+    @property
+    def speaks(self) -> bool:
+        """Whether texts go to stdout, before the report."""
+        return not self._silent
 
     def opening(self, prompt: str, kind: str) -> Callable[[int, str], None] | None:
         """What is told of new text; what was given to the kind of model goes before it."""
@@ -62,7 +67,7 @@ def _kind(generation: Generation) -> str:
 def show(
     generation: Generation,
     speaker: Speaker,
-    form: str,
+    form: Reporter,
     language: Language,
     output: Path | None,
     *,
@@ -70,14 +75,12 @@ def show(
 ) -> None:
     """Print what was not printed while the text was made."""
     write(speaker.finish(generation), None)
-    if text_only and form != "json":
+    if text_only and form.name != "json":
         if output is not None:
             joint = _joint(_kind(generation))
             texts = (f"{sample.prompt}{joint}{sample.text}\n" for sample in generation.samples)
             write("".join(texts), output)
         return
-    if form == "json":
-        write(as_json(generation), output)
-    else:
-        space = "" if output is not None else "\n"
-        write(space + as_table(generation, canvas(output), language), output)
+    shown = import_module(f"shapetrace.report.generation.{form.module}")
+    space = "\n" if output is None and form.name == "table" and speaker.speaks else ""
+    write(space + shown.render(generation, canvas(output), language), output)

@@ -6,24 +6,23 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from shapetrace.cli.output import Style, show, write
-from shapetrace.cli.telling import tell
+from shapetrace.cli.output import Style, show, tell, write
 from shapetrace.errors import ShapetraceError
-from shapetrace.report.formats.reporters import TABLE, choose
+from shapetrace.report.formats.reporters import REPORTERS, TABLE, choose
 from shapetrace.report.language.words import word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from shapetrace.api.transformer.training import Trained
+    from shapetrace.api.transformer.results import Trained
     from shapetrace.report.language.words import Language
 
 
 def show_training(trained: Trained, style: Style) -> int:
     """Show the first step, and where the training came to."""
     code = 0 if trained.trace is None else show(trained.trace, style)
-    if style.output is None and choose(style.format, None) is not TABLE:
+    if style.output is None and choose(style.format, None, REPORTERS) is not TABLE:
         tell(summary(trained, style.language))  # stdout holds one document, and nothing else
     else:
         write(summary(trained, style.language), None)
@@ -71,6 +70,8 @@ def _step_of(checkpoint: Path) -> int | None:
 
 def summary(trained: Trained, language: Language) -> str:
     """A line or two: steps, losses, where the checkpoint is."""
+    if trained.without_values:
+        return f"{word('one step without values: the loss is not known', language)}\n"
     say = _summary_in_chinese if language == "zh" else _summary
     lines = [say(trained)] if trained.taken else [word("nothing was left to train", language)]
     if trained.output is not None:

@@ -18,7 +18,7 @@ from shapetrace.report.layout.grid import Pen
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shapetrace.report.formats.reporter import Canvas
+    from shapetrace.report.formats.reporters import Canvas
     from shapetrace.report.language.words import Language
 
 FORMAT_VERSION = 1

@@ -13,7 +13,8 @@ from shapetrace.records.trace import Trace
 if TYPE_CHECKING:
     from os import PathLike
 
-    from shapetrace.report import Level, Report, Row
+    from shapetrace.report.document import Report
+    from shapetrace.report.rows import Level, Row
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,12 +83,12 @@ class Traced(Trace):
         return f'<pre style="line-height: 1.2">{escape(str(self))}</pre>'
 
     def _report(self, level: Level, *, folded: bool = False) -> Report:
-        from shapetrace.report import build_report  # noqa: PLC0415 - kept off the light path
+        from shapetrace.report.building import build_report  # noqa: PLC0415 - kept off the light path
 
         return build_report(self, level, "en", folded=folded)
 
     def _rendered(self, format_name: str, level: Level, *, folded: bool = False) -> str:
-        from shapetrace.report import Canvas, choose  # noqa: PLC0415
+        from shapetrace.report import REPORTERS, Canvas, choose  # noqa: PLC0415
 
-        reporter = choose(format_name, None)
+        reporter = choose(format_name, None, REPORTERS)
         return reporter.render(self._report(level, folded=folded), Canvas())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shapetrace.report import build_report
+from shapetrace.report.building import build_report
 from shapetrace.report.document import counted_rows, table_lines
 
 

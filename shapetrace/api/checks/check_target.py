@@ -50,7 +50,7 @@ def check_target(
         raise ShapetraceError(
             f"no input is given for {request.target}; give --input, such as --input x:float32[B=2,n=16]"
         )
-    from shapetrace.api.transformer.run_pass import check_device  # noqa: PLC0415 - needs torch
+    from shapetrace.api.transformer.building import check_device  # noqa: PLC0415 - needs torch
     from shapetrace.capture.source.live_functions import searched_once  # noqa: PLC0415
     from shapetrace.capture.target.inputs import check_signature  # noqa: PLC0415
     from shapetrace.capture.target.target import resolve  # noqa: PLC0415

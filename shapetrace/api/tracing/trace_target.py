@@ -82,7 +82,7 @@ def trace_target(
         ShapetraceError: For a target, inputs or names that cannot be, before anything runs;
             or for an input whose dtype alone made the model fail.
     """
-    from shapetrace.api.transformer.run_pass import check_device  # noqa: PLC0415 - needs torch
+    from shapetrace.api.transformer.building import check_device  # noqa: PLC0415 - needs torch
     from shapetrace.capture.target.inputs import check_signature  # noqa: PLC0415
     from shapetrace.capture.target.target import resolve  # noqa: PLC0415
     from shapetrace.capture.values.members import set_training  # noqa: PLC0415

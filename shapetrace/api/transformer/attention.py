@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from shapetrace.api.transformer.choices import check_run
 from shapetrace.api.transformer.configuration import choose_config, directory_of, name_of, plainly
-from shapetrace.api.transformer.inputs import text_inputs
+from shapetrace.api.transformer.inputs import only_text, text_inputs
+from shapetrace.api.transformer.runners import run_looking
 from shapetrace.errors import ShapetraceError, did_you_mean
 from shapetrace.report.attention import AttentionView, Layer
 from shapetrace.text import tokenizer_for
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from shapetrace.api.transformer.inputs import Inputs
     from shapetrace.model import ModelConfig
     from shapetrace.model.looking import Look
@@ -23,8 +27,9 @@ _SUM_TOLERANCE = 1e-3
 
 def attention(
     config: str,
-    text: str,
+    text: str | None = None,
     *,
+    text_file: Path | None = None,
     settings: Sequence[str] = (),
     target_text: str | None = None,
     layer: int | None = None,
@@ -37,6 +42,7 @@ def attention(
     Args:
         config: A preset's name, a TOML or JSON file, or a Hugging Face directory.
         text: The text that is read.
+        text_file: A UTF-8 file with it, instead of `text`.
         settings: ``key=value`` changes to the configuration.
         target_text: What an encoder-decoder writes; the text itself when None.
         layer: Number of the block; all of them when None.
@@ -48,16 +54,16 @@ def attention(
     Raises:
         ShapetraceError: For a layer, head or token that is not there, and as `forward`.
     """
+    check_run("cpu", "float32", seed)
     chosen = choose_config(config, settings, "explicit")
     _check_numbers(chosen, layer, head)
     folder = directory_of(config)
     tokenizer = tokenizer_for(folder, chosen.vocab_size)
     targets = None if target_text is None else [target_text]
-    inputs = text_inputs(chosen, tokenizer, [text], targets)
-    from shapetrace.api.transformer.looking import look  # noqa: PLC0415 - needs torch
-
+    given = only_text(text, text_file)
+    inputs = text_inputs(chosen, tokenizer, [given], targets)
     with plainly():
-        found = look(name_of(config), chosen, folder, inputs, seed)
+        found = run_looking(name_of(config), chosen, folder, inputs, seed)
     layers = tuple(
         _layer(one, inputs, chosen) for one in found if layer is None or _number(one.path) == layer
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from shapetrace.api.transformer.run_pass import arguments_of, sizes_of
+from shapetrace.api.transformer.arguments import arguments_of, sizes_of
 from shapetrace.capture.record_training import TrainingRecording
 from shapetrace.errors import ShapetraceError
 from shapetrace.model.training import loss_of
@@ -15,12 +15,12 @@ from shapetrace.model.training.data import IGNORED
 
 if TYPE_CHECKING:
     from shapetrace.api.transformer.inputs import Ids, Inputs, RandomIds
-    from shapetrace.api.transformer.run_pass import Plan
+    from shapetrace.api.transformer.requests import PassRequest
     from shapetrace.model.transformer import Transformer
     from shapetrace.records.trace import Trace
 
 
-def traced_backward(plan: Plan, model: Transformer, inputs: Inputs) -> Trace:
+def traced_backward(request: PassRequest, model: Transformer, inputs: Inputs) -> Trace:
     """The trace of a pass with its loss and the gradient of every parameter.
 
     The model is in evaluation mode: no dropout. A decoder predicts the token that follows, an
@@ -29,19 +29,21 @@ def traced_backward(plan: Plan, model: Transformer, inputs: Inputs) -> Trace:
     Raises:
         ShapetraceError: If the model has no head to predict with.
     """
-    if plan.config.head == "none":
+    if request.config.head == "none":
         raise ShapetraceError(
             "--backward needs something to predict, and the model has no head; use --set head=mlm"
         )
-    arguments = arguments_of(plan, inputs)
+    arguments = arguments_of(request.device, inputs)
     ids = inputs.source if inputs.target is None else inputs.target
-    labels, predicted = _labels(ids, shifted=plan.config.kind != "encoder", device=plan.device)
+    labels, predicted = _labels(
+        ids, shifted=request.config.kind != "encoder", device=request.device
+    )
     recording = TrainingRecording(
         model,
-        check=plan.check,
-        target=plan.name,
-        config=plan.config.to_dict(),
-        sizes=sizes_of(plan.config, inputs),
+        check=request.check,
+        target=request.name,
+        config=request.config.to_dict(),
+        sizes=sizes_of(request.config, inputs),
     )
     try:
         with recording:
@@ -49,7 +51,7 @@ def traced_backward(plan: Plan, model: Transformer, inputs: Inputs) -> Trace:
             recording.mark_gradients()
     except torch.OutOfMemoryError as error:
         raise ShapetraceError(
-            f"{plan.name} ran out of memory on {plan.device}; use a smaller --batch or --seq"
+            f"{request.name} ran out of memory on {request.device}; use a smaller --batch or --seq"
         ) from error
     return recording.trace
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shapetrace.errors import ShapetraceError
+from shapetrace.model import ModelConfig, ModelError, presets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from shapetrace.model import ModelConfig
 
 
 @contextmanager
 def plainly() -> Iterator[None]:
     """Turn the model's own errors, which are one clear line, into ours."""
-    from shapetrace.model import ModelError  # noqa: PLC0415 - `import shapetrace` stays light
-
     try:
         yield
     except ModelError as error:
@@ -39,8 +37,12 @@ def choose_config(
     Raises:
         ShapetraceError: No such preset or file, a broken file, or a wrong field or value.
     """
-    from shapetrace.model import ModelConfig, presets  # noqa: PLC0415
-
+    if not isinstance(name, str | PathLike):
+        raise ShapetraceError(
+            f"config={name!r} is no name; give a preset, a file or a directory (a model of your "
+            "own is for shapetrace.trace)"
+        )
+    name = str(name)
     if not name:
         raise ShapetraceError("--config is empty; give a preset, a file or a directory")
     changes = dict(_setting(text) for text in settings)
@@ -77,10 +79,8 @@ def _setting(text: str) -> tuple[str, str]:
 
 def directory_of(name: str) -> Path | None:
     """The Hugging Face directory that is meant, where there is one."""
-    from shapetrace.model import presets  # noqa: PLC0415
-
     path = Path(name)
-    if name in presets():
+    if str(name) in presets():
         return None
     if _exists(path) and path.is_dir():
         return path
@@ -89,6 +89,4 @@ def directory_of(name: str) -> Path | None:
 
 def name_of(name: str) -> str:
     """What to call the model in a report: the preset, or the last part of the path."""
-    from shapetrace.model import presets  # noqa: PLC0415
-
     return name if name in presets() else Path(name).resolve().name

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from shapetrace.api.transformer.choices import check_run
 from shapetrace.api.transformer.configuration import choose_config, directory_of, name_of
 from shapetrace.api.transformer.inputs import random_inputs, read_texts, text_inputs
-from shapetrace.api.transformer.memory import ITEM_BYTES
-from shapetrace.errors import ShapetraceError, did_you_mean
+from shapetrace.api.transformer.requests import PassRequest
+from shapetrace.api.transformer.runners import run_pass
+from shapetrace.errors import ShapetraceError
 from shapetrace.report.traced import Traced
+from shapetrace.text import tokenizer_for
+from shapetrace.text.bytelevel import BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,8 +24,6 @@ if TYPE_CHECKING:
 
 AS_BYTES = "the model's folder has no tokenizer.json: the text is read as bytes"
 """Said where trained weights get ids that they were not trained on."""
-
-DEVICES = ("cpu", "cuda", "meta")
 
 
 def _silence(_text: str) -> None:
@@ -73,11 +75,7 @@ def forward(
         >>> [row.dims for row in trace.rows() if row.name == "scores"][0]
         'B h n n'
     """
-    from shapetrace.api.transformer.run_pass import Plan, run  # noqa: PLC0415
-
-    check_choice("device", device, DEVICES)
-    check_choice("dtype", dtype, tuple(ITEM_BYTES))
-    check_seed(seed)
+    check_run(device, dtype, seed)
     chosen = choose_config(config, settings, attention)
     folder = directory_of(config)
     given = read_texts(texts, text_file)
@@ -86,8 +84,17 @@ def forward(
         inputs = random_inputs(chosen, batch, seq, target_texts, seed)
     else:
         inputs = _from_texts(chosen, folder, given, target_texts, sized=sized)
-    plan = Plan(name_of(config), chosen, folder, device, dtype, seed, check, backward)
-    return Traced.of(run(plan, inputs, progress))
+    request = PassRequest(
+        name=name_of(config),
+        config=chosen,
+        weights=folder,
+        device=device,
+        dtype=dtype,
+        seed=seed,
+        check=check,
+        backward=backward,
+    )
+    return Traced.of(run_pass(request, inputs, progress))
 
 
 def _from_texts(
@@ -98,9 +105,6 @@ def _from_texts(
     *,
     sized: bool,
 ) -> Inputs:
-    from shapetrace.text import tokenizer_for  # noqa: PLC0415 - random ids need none
-    from shapetrace.text.bytelevel import BYTES  # noqa: PLC0415
-
     if sized:
         raise ShapetraceError(
             "--batch and --seq are for random ids; leave them out where a text is given"
@@ -110,23 +114,3 @@ def _from_texts(
     if folder is not None and tokenizer.name == "byte-level" and config.vocab_size != BYTES:
         return replace(inputs, notes=(*inputs.notes, AS_BYTES))
     return inputs
-
-
-def check_seed(seed: int) -> None:
-    """Refuse a seed that torch cannot take.
-
-    Raises:
-        ShapetraceError: Naming the range.
-    """
-    if not 0 <= seed < 2**64:
-        raise ShapetraceError(f"--seed {seed} is out of range; give a number from 0 to {2**64 - 1}")
-
-
-def check_choice(what: str, value: str, known: tuple[str, ...]) -> None:
-    """Refuse what is none of the choices, with the nearest.
-
-    Raises:
-        ShapetraceError: Naming them.
-    """
-    if value not in known:
-        raise ShapetraceError(f"unknown {what} {value!r}: {did_you_mean(value, known)}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from shapetrace.api.transformer.building import build_model, check_device
 from shapetrace.api.transformer.memory import ITEM_BYTES, activation_bytes, check_fits
-from shapetrace.api.transformer.run_pass import Plan, build_model, check_device
+from shapetrace.api.transformer.requests import PassRequest
 from shapetrace.capture.record_steps import StepRecording
 from shapetrace.capture.source.discover import joined, reachable
 from shapetrace.cost import flops
@@ -14,13 +15,14 @@ from shapetrace.cost.symbolic import encoder_flops, forward_flops, source_flops,
 from shapetrace.model.generation import Generated, Request, Sampling, filters, loop, sampling
 from shapetrace.model.generation import generate as make
 from shapetrace.model.layers.cache import Cache, LayerCache, doubled
+from shapetrace.model.transformer import frame
 from shapetrace.records.folds import steps_of
 from shapetrace.report.generation.records import Generation, Pass, Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from shapetrace.api.transformer.generation import OnText, Wish
+    from shapetrace.api.transformer.requests import GenerationRequest, OnText
     from shapetrace.model.transformer import Transformer
     from shapetrace.records.trace import OpRecord, Trace
 
@@ -30,7 +32,7 @@ _SMALLER = "a smaller --dtype or model, fewer --prompt and --samples, or fewer -
 UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 
 
-def run(wish: Wish, on_text: OnText | None) -> Generation:
+def run_generation(wish: GenerationRequest, on_text: OnText | None) -> Generation:
     """Generate.
 
     Raises:
@@ -38,14 +40,21 @@ def run(wish: Wish, on_text: OnText | None) -> Generation:
         ModelError: If the request does not suit the model.
     """
     check_device(wish.device)
-    request = _request(wish)
+    request = _loop_request(wish)
     loop.check(wish.config, request)
-    _check_memory(wish, request)
-    plan = Plan(
-        wish.name, wish.config, wish.weights, wish.device, wish.dtype, wish.seed, check=False
+    valued = wish.device != "meta"
+    if valued:
+        _check_memory(wish, request)
+    built = PassRequest(
+        name=wish.name,
+        config=wish.config,
+        weights=wish.weights,
+        device=wish.device,
+        dtype=wish.dtype,
+        seed=wish.seed,
     )
-    model: Any = build_model(plan)
-    voice = Voice(wish, on_text)
+    model: Any = build_model(built)
+    voice = Voice(wish, on_text if valued else None)
     made, trace = _made(wish, model, request, voice)
     voice.finish()
     passes, counted = _passes(wish, made, trace)
@@ -53,15 +62,21 @@ def run(wish: Wish, on_text: OnText | None) -> Generation:
         name=wish.name,
         config=tuple(wish.config.to_dict().items()),
         item_bytes=ITEM_BYTES[wish.dtype],
-        samples=voice.samples(made),
+        samples=voice.samples(made) if valued else _unknown(wish),
         passes=passes,
         counted=counted,
         flops_without_cache=_without_cache(wish, made),
         trace=trace,
+        valued=valued,
     )
 
 
-def _request(wish: Wish) -> Request:
+def _unknown(wish: GenerationRequest) -> tuple[Sample, ...]:
+    """The texts of a run without values: nobody knows them."""
+    return tuple(Sample(prompt, "", ()) for prompt in wish.prompts for _ in range(wish.samples))
+
+
+def _loop_request(wish: GenerationRequest) -> Request:
     return Request(
         prompts=wish.prompt_ids,
         max_new_tokens=wish.max_new_tokens,
@@ -75,9 +90,7 @@ def _request(wish: Wish) -> Request:
     )
 
 
-def _check_memory(wish: Wish, request: Request) -> None:
-    from shapetrace.model.transformer import frame  # noqa: PLC0415 - only this needs it
-
+def _check_memory(wish: GenerationRequest, request: Request) -> None:
     item = ITEM_BYTES[wish.dtype]
     parameters = sum(parameter.numel() * item for parameter in frame(wish.config).parameters())
     B, n = len(request.prompts) * request.samples, max(map(len, request.prompts))
@@ -89,7 +102,7 @@ def _check_memory(wish: Wish, request: Request) -> None:
 class Voice:
     """Turns tokens into text as they come; a part of a character waits for the rest."""
 
-    def __init__(self, wish: Wish, on_text: OnText | None) -> None:
+    def __init__(self, wish: GenerationRequest, on_text: OnText | None) -> None:
         self._decode = wish.tokenizer.decode
         self._wish = wish
         self._on_text = on_text
@@ -137,7 +150,7 @@ class Voice:
 
 
 def _made(
-    wish: Wish, model: Transformer, request: Request, voice: Voice
+    wish: GenerationRequest, model: Transformer, request: Request, voice: Voice
 ) -> tuple[Generated, Trace | None]:
     running: Any = model
     if not wish.trace:
@@ -157,7 +170,9 @@ def _made(
     with recording:
         recording.step()
         made = make(running, request, hear)
-    facts = (("device", wish.device), ("dtype", wish.dtype), ("seed", str(wish.seed)))
+    facts = [("device", wish.device), ("dtype", wish.dtype), ("seed", str(wish.seed))]
+    if wish.device == "meta":
+        facts.append(("weights", "none"))
     trace = recording.trace
     return made, replace(trace, environment=(*trace.environment, *facts))
 
@@ -188,7 +203,9 @@ def more_functions() -> dict[str, frozenset[int]]:
     return {file: frozenset(found) for file, found in lines.items()}
 
 
-def _passes(wish: Wish, made: Generated, trace: Trace | None) -> tuple[tuple[Pass, ...], str]:
+def _passes(
+    wish: GenerationRequest, made: Generated, trace: Trace | None
+) -> tuple[tuple[Pass, ...], str]:
     """The passes with their costs, and where the costs come from."""
     closed = [_closed(wish, made, number) for number in range(len(made.steps))]
     costs = closed if trace is None else flops_by_step(trace)
@@ -222,7 +239,7 @@ def _cost(ops: Iterable[OpRecord]) -> int:
     return sum(flops(op) or 0 for op in ops)
 
 
-def _closed(wish: Wish, made: Generated, number: int) -> int:
+def _closed(wish: GenerationRequest, made: Generated, number: int) -> int:
     """FLOPs of a pass by the closed form."""
     config, step = wish.config.to_dict(), made.steps[number]
     sizes = {**_sizes(wish, made), "n": step.n, "m": step.m}
@@ -233,7 +250,7 @@ def _closed(wish: Wish, made: Generated, number: int) -> int:
     return _step(wish, sizes, anew=step.kind == "prefill")
 
 
-def _without_cache(wish: Wish, made: Generated) -> int:
+def _without_cache(wish: GenerationRequest, made: Generated) -> int:
     """FLOPs of the same steps with nothing kept but an encoder's output.
 
     What a step must do without a cache: every token anew, but a score for the last position
@@ -248,14 +265,14 @@ def _without_cache(wish: Wish, made: Generated) -> int:
     return total
 
 
-def _step(wish: Wish, sizes: dict[str, int], *, anew: bool) -> int:
+def _step(wish: GenerationRequest, sizes: dict[str, int], *, anew: bool) -> int:
     """FLOPs of a step over `n` new tokens; `anew` if a source's keys and values are made."""
     cost = sum(form.value(sizes) for form in step_flops(wish.config.to_dict()))
     makes = anew and wish.config.kind == "encoder-decoder"
     return cost + (source_flops().value(sizes) if makes else 0)
 
 
-def _forward(wish: Wish, sizes: dict[str, int]) -> int:
+def _forward(wish: GenerationRequest, sizes: dict[str, int]) -> int:
     """FLOPs of a forward over `n` tokens, the encoder's left out."""
     config = wish.config.to_dict()
     whole = sum(form.value({**sizes, "m": sizes["s"]}) for form in forward_flops(config))
@@ -263,6 +280,6 @@ def _forward(wish: Wish, sizes: dict[str, int]) -> int:
     return whole - (encoder_flops(config).value(sizes) if reads else 0)
 
 
-def _sizes(wish: Wish, made: Generated) -> dict[str, int]:
+def _sizes(wish: GenerationRequest, made: Generated) -> dict[str, int]:
     numbers = {name: value for name, value in wish.config.to_dict().items() if type(value) is int}
     return {**numbers, "B": len(made.rows), "s": made.steps[0].n}

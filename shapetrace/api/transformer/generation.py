@@ -2,52 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shapetrace.api.transformer.choices import check_run
 from shapetrace.api.transformer.configuration import choose_config, directory_of, name_of, plainly
-from shapetrace.api.transformer.forward import check_choice
-from shapetrace.api.transformer.memory import ITEM_BYTES
+from shapetrace.api.transformer.inputs import read_texts
+from shapetrace.api.transformer.requests import GenerationRequest, OnText
+from shapetrace.api.transformer.runners import run_generation
+from shapetrace.api.transformer.special_ids import end_ids, start_id
 from shapetrace.errors import ShapetraceError
-from shapetrace.model import ModelConfig
 from shapetrace.text import Tokenizer, check_ids, tokenizer_for
 
 if TYPE_CHECKING:
+    from shapetrace.model import ModelConfig
     from shapetrace.report.generation.records import Generation
-
-OnText = Callable[[int, str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What is to be generated, as the user says it; see `generate`."""
-
-    name: str
-    config: ModelConfig
-    weights: Path | None
-    tokenizer: Tokenizer
-    prompts: tuple[str, ...]
-    prompt_ids: tuple[tuple[int, ...], ...]
-    stop_ids: frozenset[int]
-    max_new_tokens: int
-    temperature: float | None
-    top_k: int | None
-    top_p: float | None
-    seed: int
-    samples: int
-    start_id: int
-    cache: bool
-    device: str
-    dtype: str
-    trace: bool
 
 
 def generate(
     config: str,
-    prompts: Sequence[str],
+    prompts: Sequence[str] = (),
     *,
+    text_file: Path | None = None,
     settings: Sequence[str] = (),
     max_new_tokens: int = 64,
     temperature: float | None = None,
@@ -69,6 +46,7 @@ def generate(
         config: A preset's name, a TOML or JSON file, or a Hugging Face directory, whose
             weights and tokenizer are then used.
         prompts: One or more texts.
+        text_file: A UTF-8 file with one text, instead of `prompts`.
         settings: ``key=value`` changes to the configuration.
         max_new_tokens: The most tokens to make for each.
         temperature: What scores are divided by before one token is drawn.
@@ -80,7 +58,8 @@ def generate(
         samples: Texts to make from each prompt.
         cache: Whether keys and values are kept.
         attention: ``explicit`` or ``fused``; when None, explicit where it is traced.
-        device: ``cpu`` or ``cuda``.
+        device: ``cpu``, ``cuda``, or ``meta`` for the shapes and costs of every pass without
+            weights; which text is made, and how long it takes, is not known there.
         dtype: Of weights and activations.
         trace: Whether the run is traced.
         on_text: Told of new text as it is made: the number of the text, and the text.
@@ -94,8 +73,8 @@ def generate(
         >>> len(made.samples[0].token_ids)
         3
     """
-    check_choice("device", device, ("cpu", "cuda"))
-    check_choice("dtype", dtype, tuple(ITEM_BYTES))
+    check_run(device, dtype, seed)
+    given = read_texts(prompts, text_file, "--prompt") or []
     chosen = choose_config(config, settings, attention or ("explicit" if trace else "fused"))
     folder = directory_of(config)
     tokenizer = tokenizer_for(folder, chosen.vocab_size)
@@ -104,17 +83,19 @@ def generate(
             f"{name_of(config)} is an encoder, which reads and does not write; "
             "generation needs a decoder or an encoder-decoder"
         )
-    if not prompts or not all(prompts):
+    if not given:
+        raise ShapetraceError("no prompt is given; give --prompt or --text-file")
+    if not all(given):
         raise ShapetraceError("a prompt is empty; give at least one character")
-    wish = Wish(
+    request = GenerationRequest(
         name=name_of(config),
         config=chosen,
         weights=folder,
         tokenizer=tokenizer,
-        prompts=tuple(prompts),
-        prompt_ids=tuple(prompt_ids(chosen, tokenizer, prompt) for prompt in prompts),
+        prompts=tuple(given),
+        prompt_ids=tuple(prompt_ids(chosen, tokenizer, prompt) for prompt in given),
         stop_ids=frozenset(
-            [*(stop_id(tokenizer, token) for token in stop), *_ends(chosen, tokenizer)]
+            [*(stop_id(tokenizer, token) for token in stop), *end_ids(chosen, tokenizer)]
         ),
         max_new_tokens=max_new_tokens,
         temperature=temperature,
@@ -122,16 +103,14 @@ def generate(
         top_p=top_p,
         seed=seed,
         samples=samples,
-        start_id=_start(chosen, tokenizer),
+        start_id=start_id(chosen, tokenizer),
         cache=cache,
         device=device,
         dtype=dtype,
         trace=trace,
     )
     with plainly():
-        from shapetrace.api.transformer.generate_run import run  # noqa: PLC0415 - needs torch
-
-        return run(wish, on_text)
+        return run_generation(request, on_text)
 
 
 def prompt_ids(config: ModelConfig, tokenizer: Tokenizer, prompt: str) -> tuple[int, ...]:
@@ -165,16 +144,3 @@ def stop_id(tokenizer: Tokenizer, token: str) -> int:
         + (f": it is written with {len(ids)}" if ids else "")
         + "; give a single token"
     )
-
-
-def _ends(config: ModelConfig, tokenizer: Tokenizer) -> list[int]:
-    known = (config.eos_id, tokenizer.special.eos)
-    return [found for found in known[:1] if found is not None] or [
-        found for found in known if found is not None
-    ]
-
-
-def _start(config: ModelConfig, tokenizer: Tokenizer) -> int:
-    from shapetrace.api.transformer.training import start_id  # noqa: PLC0415 - only this needs it
-
-    return start_id(config, tokenizer)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from shapetrace.api.transformer.choices import check_texts
 from shapetrace.errors import ShapetraceError
 from shapetrace.reading import read_text
 from shapetrace.text import Batch, encode_batch
@@ -15,8 +17,6 @@ _MOST_MEBIBYTES = 64
 """Of a text file; no model reads as much in a pass."""
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from shapetrace.model import ModelConfig
     from shapetrace.text import Tokenizer
 
@@ -90,22 +90,49 @@ class Inputs:
     notes: tuple[str, ...] = ()
 
 
-def read_texts(texts: Sequence[str] | None, file: Path | None) -> list[str] | None:
+def read_texts(
+    texts: Sequence[str] | None, file: Path | None, option: str = "--text"
+) -> list[str] | None:
     """The texts that are given one way or the other; None when there are none.
+
+    Args:
+        texts: Texts.
+        file: A file with one.
+        option: What the texts are given by.
 
     Raises:
         ShapetraceError: For both ways at once, or a file that cannot be read as UTF-8.
     """
+    check_texts(_argument(option), texts)
     if file is None:
         return list(texts) if texts else None
     if texts:
-        raise ShapetraceError("--text and --text-file are both given; give one of them")
+        raise ShapetraceError(f"{option} and --text-file are both given; give one of them")
     try:
-        return [read_text(file, _MOST_MEBIBYTES)]
+        return [read_text(Path(file), _MOST_MEBIBYTES)]
     except OSError as error:
         raise ShapetraceError(f"cannot read text file {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ShapetraceError(f"text file {file} is not UTF-8 (byte {error.start})") from error
+
+
+def _argument(option: str) -> str:
+    """What Python calls an option that may be repeated."""
+    return option.removeprefix("--").replace("-", "_") + "s"
+
+
+def only_text(text: str | None, file: Path | None) -> str:
+    """The one text that is given one way or the other.
+
+    Raises:
+        ShapetraceError: As `read_texts`, or where there is none.
+    """
+    if text is not None and not isinstance(text, str):
+        raise ShapetraceError(f"text={text!r} is no text; give one string")
+    found = read_texts(None if text is None else [text], file)
+    if found is None:
+        raise ShapetraceError("no text is given; give --text or --text-file")
+    return found[0]
 
 
 def text_inputs(
@@ -120,6 +147,7 @@ def text_inputs(
         ShapetraceError: For an empty text, one that is longer than the positions or has ids
             beyond the vocabulary, or targets that do not match.
     """
+    check_texts("target_texts", targets)
     source = _encoded(config, tokenizer, texts)
     if config.kind != "encoder-decoder":
         _refuse_targets(config, targets)
@@ -153,6 +181,8 @@ def random_inputs(
     limit = position_limit(config)
     B = RANDOM_BATCH if batch is None else batch
     n = min(RANDOM_LENGTH, limit or RANDOM_LENGTH) if seq is None else seq
+    if type(B) is not int or type(n) is not int:
+        raise ShapetraceError(f"batch={B!r}, seq={n!r}: both are whole numbers")
     if B < 1 or n < 1:
         raise ShapetraceError(f"a batch of {B} by {n} ids is empty; --batch and --seq start at 1")
     if limit is not None and n > limit:

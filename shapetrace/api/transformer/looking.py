@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shapetrace.api.transformer.arguments import arguments_of
+from shapetrace.api.transformer.building import build_model
 from shapetrace.api.transformer.memory import (
     ITEM_BYTES,
     activation_bytes,
     check_fits,
     looked_at_bytes,
 )
-from shapetrace.api.transformer.run_pass import Plan, arguments_of, build_model
+from shapetrace.api.transformer.requests import PassRequest
 from shapetrace.model.looking import Look, looks
 from shapetrace.model.transformer import frame
 
@@ -30,9 +32,9 @@ def look(
         ShapetraceError: If the memory does not suffice.
     """
     _check_memory(name, config, inputs)
-    plan = Plan(name, config, weights, "cpu", "float32", seed, check=False)
-    model = build_model(plan)
-    arguments = arguments_of(plan, inputs)
+    request = PassRequest(name=name, config=config, weights=weights, seed=seed)
+    model = build_model(request)
+    arguments = arguments_of(request.device, inputs)
     return looks(model, lambda: model(**arguments))
 
 

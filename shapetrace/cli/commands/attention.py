@@ -1,30 +1,31 @@
 """``shapetrace attention``: who reads whom."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from shapetrace.cli.options import Lang, Output
+from shapetrace.cli.options import (
+    AttentionFormat,
+    Config,
+    Lang,
+    OneTargetText,
+    OneText,
+    Output,
+    Seed,
+    Set,
+    TextFile,
+)
+from shapetrace.cli.output import canvas, check_writable, write
+from shapetrace.report.formats.reporters import ATTENTION, choose
 
 
 def attention(
     *,
-    config: Annotated[
-        str,
-        typer.Option(
-            help="A preset (see `shapetrace configs`), a TOML or JSON file, or a Hugging Face directory.",
-            metavar="NAME|FILE|DIR",
-        ),
-    ],
-    text: Annotated[str, typer.Option(metavar="TEXT", help="The text that is read.")],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the configuration."),
-    ] = None,
-    target_text: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Target of an encoder-decoder; else the text again."),
-    ] = None,
+    config: Config,
+    text: OneText = None,
+    text_file: TextFile = None,
+    set_: Set = None,
+    target_text: OneTargetText = None,
     layer: Annotated[
         int | None, typer.Option(metavar="L", help="Number of the block. Default: all.")
     ] = None,
@@ -38,12 +39,9 @@ def attention(
         str | None,
         typer.Option(metavar="TOKEN", help="Show what this token (or place) reads, as bars."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Of random weights.")] = 0,
+    seed: Seed = 0,
     lang: Lang = "en",
-    format: Annotated[  # noqa: A002 - the option's name
-        Literal["table", "json", "csv"] | None,
-        typer.Option(help="Default: by the suffix of -o, else table.", show_default=False),
-    ] = None,
+    format: AttentionFormat = None,  # noqa: A002 - the option's name
     output: Output = None,
 ) -> int:
     """Show what tokens read from which others, and how much.
@@ -57,19 +55,17 @@ def attention(
       shapetrace attention --config my-model --text "dog bites man" --query man
       shapetrace attention --config my-model --text "dog bites man" --format csv -o who.csv
 
-    Exits with 2 for bad input.
+    Exits with 0 when all is well, 2 for bad input.
     """  # noqa: D301 - \b keeps the examples' lines apart
-    # Imported here so that `shapetrace --help` needs neither torch nor rich.
-    from shapetrace.api.transformer.attention import attention as run  # noqa: PLC0415
-    from shapetrace.cli.output import canvas, check_writable, write  # noqa: PLC0415
-    from shapetrace.report.attention import as_csv, as_json, as_table  # noqa: PLC0415
-    from shapetrace.report.formats.reporters import CSV, JSON, TABLE, choose  # noqa: PLC0415
+    from shapetrace.api.transformer.attention import attention as run  # noqa: PLC0415 - slow
+    from shapetrace.report.attention import as_csv, as_json, as_table  # noqa: PLC0415 - slow
 
-    chosen = choose(format, output, (TABLE, JSON, CSV)).name
-    check_writable(output, reads=(config,))
+    chosen = choose(format, output, ATTENTION).name
+    check_writable(output, reads=(config, text_file))
     view = run(
         config,
         text,
+        text_file=text_file,
         settings=set_ or (),
         target_text=target_text,
         layer=layer,

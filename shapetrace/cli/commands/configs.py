@@ -1,5 +1,7 @@
 """``shapetrace configs``: the presets."""
 
+from shapetrace.cli.output import canvas, write
+
 _COLUMNS = ("kind", "layers", "d_model", "h", "h_kv", "d_k", "d_ff", "vocab_size", "positions")
 _DROPPED_FIRST = ("d_k", "positions", "kind")
 
@@ -12,9 +14,10 @@ def configs() -> None:
     \b
     Example:
       shapetrace configs
+
+    Exits with 0 when all is well, 2 for bad input.
     """  # noqa: D301 - \b keeps the example's line apart
-    from shapetrace import api  # noqa: PLC0415 - see forward
-    from shapetrace.cli.output import canvas, write  # noqa: PLC0415
+    from shapetrace import api  # noqa: PLC0415 - slow, and help needs none
 
     fields = {name: config.to_dict() for name, config in api.configs().items()}
     columns = [["config", *fields]]

@@ -1,29 +1,36 @@
 """``shapetrace generate``: text from a Transformer, with every pass and its cost."""
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from shapetrace.cli.options import Lang, Output, Save
+from shapetrace.cli.options import (
+    Attention,
+    Config,
+    Device,
+    Dtype,
+    GenerationFormat,
+    Lang,
+    Output,
+    Prompt,
+    Save,
+    Seed,
+    Set,
+    TextFile,
+)
+from shapetrace.cli.output import check_writable
+from shapetrace.cli.speaking import Speaker, show
+from shapetrace.errors import ShapetraceError
+from shapetrace.report.formats.reporters import GENERATION, JSON, TABLE, Reporter, choose
 
 
 def generate(
     *,
-    config: Annotated[
-        str,
-        typer.Option(
-            help="A preset (see `shapetrace configs`), a TOML or JSON file, or a Hugging Face directory.",
-            metavar="NAME|FILE|DIR",
-        ),
-    ],
-    prompt: Annotated[
-        list[str],
-        typer.Option(metavar="TEXT", help="What to continue; give several for a batch."),
-    ],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the configuration."),
-    ] = None,
+    config: Config,
+    prompt: Prompt = None,
+    text_file: TextFile = None,
+    set_: Set = None,
     max_new_tokens: Annotated[
         int, typer.Option(metavar="N", help="The most tokens to make for each.")
     ] = 64,
@@ -40,24 +47,18 @@ def generate(
         float | None,
         typer.Option(metavar="P", help="Draw from the fewest tokens that reach probability P."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Of the draws.")] = 0,
+    seed: Seed = 0,
     stop: Annotated[
         list[str] | None,
-        typer.Option(metavar="TOKEN", help="End a text after this token; may be repeated."),
+        typer.Option(metavar="TOKEN", help="End a text after this token. May be repeated."),
     ] = None,
     samples: Annotated[int, typer.Option(metavar="N", help="Texts to make from each prompt.")] = 1,
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Keep keys and values, or recompute.")
     ] = True,
-    attention: Annotated[
-        Literal["explicit", "fused"] | None,
-        typer.Option(help="Make `scores`, or run one kernel. Default: explicit when traced."),
-    ] = None,
-    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="Where to run.")] = "cpu",
-    dtype: Annotated[
-        Literal["float32", "float64", "bfloat16", "float16"],
-        typer.Option(help="Of weights and activations."),
-    ] = "float32",
+    attention: Attention = None,
+    device: Device = "cpu",
+    dtype: Dtype = "float32",
     trace: Annotated[
         bool, typer.Option("--trace/--no-trace", help="Record every tensor of every pass.")
     ] = True,
@@ -65,10 +66,7 @@ def generate(
         bool, typer.Option("--text-only", help="Print the text and nothing else.")
     ] = False,
     lang: Lang = "en",
-    format: Annotated[  # noqa: A002 - the option's name
-        Literal["table", "json"] | None,
-        typer.Option(help="Default: by the suffix of -o, else table.", show_default=False),
-    ] = None,
+    format: GenerationFormat = None,  # noqa: A002 - the option's name
     output: Output = None,
     save: Save = None,
 ) -> int:
@@ -83,30 +81,29 @@ def generate(
       shapetrace generate --config my-model --prompt "Once upon a time"
       shapetrace generate --config my-model --prompt "A" --temperature 0.8 --top-p 0.9 --samples 3
       shapetrace generate --config gpt2 --prompt "dog bites man" --format json
+      shapetrace generate --config llama-3.1-405b --device meta --prompt "dog bites man"
 
-    Exits with 2 for bad input.
+    On meta, with --device meta, every pass has its shapes and costs, and as many tokens are
+    made as --max-new-tokens says; which they are, and how long it takes, is not known there.
+
+    Exits with 0 when all is well, 2 for bad input, 130 after Ctrl-C.
     """  # noqa: D301 - \b keeps the examples' lines apart
-    # Imported here so that `shapetrace --help` needs neither torch nor rich.
-    from shapetrace.api.transformer.configuration import choose_config  # noqa: PLC0415
-    from shapetrace.api.transformer.generation import generate as run  # noqa: PLC0415
-    from shapetrace.cli.output import check_writable  # noqa: PLC0415
-    from shapetrace.cli.speaking import Speaker, show  # noqa: PLC0415
-    from shapetrace.errors import ShapetraceError  # noqa: PLC0415
-    from shapetrace.records.storage import save as save_trace  # noqa: PLC0415
-    from shapetrace.report.formats.reporters import JSON, TABLE, choose  # noqa: PLC0415
+    from shapetrace import api  # noqa: PLC0415 - slow, and help needs none
 
     if greedy and (temperature is not None or top_k is not None or top_p is not None):
         raise ShapetraceError(
             "--greedy takes the likeliest token; leave out --temperature, --top-k and --top-p"
         )
-    bare = text_only and (output is None or output.suffix.lower() not in JSON.suffixes)
-    chosen = format or ("table" if bare else choose(None, output, (TABLE, JSON)).name)
-    check_writable(output, save, reads=(config,))
-    speaker = Speaker(texts=len(prompt) * samples, silent=chosen == "json" or output is not None)
-    kind = choose_config(config, set_ or ()).kind
-    generation = run(
+    chosen = _chosen(format, output, text_only=text_only)
+    check_writable(output, save, reads=(config, text_file))
+    several = (prompt or []) if text_file is None else [*(prompt or []), ""]
+    silent = chosen is not TABLE or output is not None or device == "meta"
+    speaker = Speaker(texts=len(several) * samples, silent=silent)
+    kind = api.choose_config(config, set_ or ()).kind
+    generation = api.generate(
         config,
-        prompt,
+        prompt or (),
+        text_file=text_file,
         settings=set_ or (),
         max_new_tokens=max_new_tokens,
         temperature=temperature,
@@ -123,6 +120,12 @@ def generate(
         on_text=speaker.opening(prompt[0], kind) if prompt else None,
     )
     if save is not None and generation.trace is not None:
-        save_trace(generation.trace, save)
+        api.save(generation.trace, save)
     show(generation, speaker, chosen, lang, output, text_only=text_only)
     return 0
+
+
+def _chosen(name: str | None, output: Path | None, *, text_only: bool) -> Reporter:
+    """The format; a file for the texts alone may be called anything."""
+    bare = text_only and (output is None or output.suffix.lower() not in JSON.suffixes)
+    return TABLE if bare and name is None else choose(name, output, GENERATION)

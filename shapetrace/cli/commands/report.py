@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from shapetrace.cli.options import Format, Lang, Layers, Level, Output
+from shapetrace.cli.output import Style, check_writable, show
 
 
 def report(
@@ -26,9 +27,11 @@ def report(
       shapetrace report gpt2.trace
       shapetrace report gpt2.trace --level modules --lang zh
       shapetrace report gpt2.trace -o gpt2.csv
+
+    Exits with 0 when all is well, 1 when an annotation did not hold or the run failed, 2 for
+    bad input.
     """  # noqa: D301 - \b keeps the examples' lines apart
-    from shapetrace.cli.output import Style, check_writable, show  # noqa: PLC0415 - see forward
-    from shapetrace.records.storage import load  # noqa: PLC0415
+    from shapetrace.records.storage import load  # noqa: PLC0415 - slow, and help needs none
 
     style = Style(level=level, layers=layers, language=lang, format=format, output=output)
     check_writable(output, reads=(trace,))

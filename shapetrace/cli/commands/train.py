@@ -1,22 +1,33 @@
 """``shapetrace train``: teach a Transformer, with its first step as a table."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from shapetrace.cli.options import Format, Lang, Layers, Level, Output
+from shapetrace.cli.options import (
+    Attention,
+    Batch,
+    Config,
+    Device,
+    Format,
+    Lang,
+    Layers,
+    Level,
+    Output,
+    Save,
+    Seed,
+    Seq,
+    Set,
+)
+from shapetrace.cli.output import Style, check_writable
+from shapetrace.cli.progress import Bar
+from shapetrace.cli.training_report import check_shown, show_training, told_where
 
 
 def train(
     *,
-    config: Annotated[
-        str,
-        typer.Option(
-            help="A preset, a TOML or JSON file, or a Hugging Face directory to begin with.",
-            metavar="NAME|FILE|DIR",
-        ),
-    ],
+    config: Config,
     data: Annotated[
         Path,
         typer.Option(
@@ -24,10 +35,7 @@ def train(
             help="A UTF-8 text; for an encoder-decoder lines of source, tab and target.",
         ),
     ],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the configuration."),
-    ] = None,
+    set_: Set = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Where checkpoints go, in Hugging Face layout."),
@@ -40,8 +48,8 @@ def train(
         typer.Option(metavar="N", help="Learn a BPE tokenizer of N tokens from the data first."),
     ] = None,
     steps: Annotated[int, typer.Option(metavar="N", help="Changes to the parameters.")] = 1000,
-    batch: Annotated[int, typer.Option(metavar="B", help="Texts in a pass.")] = 8,
-    seq: Annotated[int, typer.Option(metavar="N", help="Tokens of each.")] = 64,
+    batch: Batch = 8,
+    seq: Seq = 64,
     accumulate: Annotated[
         int, typer.Option(metavar="N", help="Passes whose gradients make one step.")
     ] = 1,
@@ -54,9 +62,7 @@ def train(
         int, typer.Option(metavar="N", help="Steps between looks at held-out text.")
     ] = 100,
     save_every: Annotated[int, typer.Option(metavar="N", help="Steps between checkpoints.")] = 500,
-    seed: Annotated[
-        int, typer.Option(metavar="S", min=0, help="Of weights, batches and dropout.")
-    ] = 0,
+    seed: Seed = 0,
     keep_state: Annotated[
         bool,
         typer.Option(
@@ -67,20 +73,14 @@ def train(
     trace: Annotated[
         bool, typer.Option("--trace/--no-trace", help="Trace the first step and show its table.")
     ] = True,
-    attention: Annotated[
-        Literal["explicit", "fused"] | None,
-        typer.Option(help="Make `scores`, or run one kernel. Default: explicit when traced."),
-    ] = None,
-    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="Where to run.")] = "cpu",
+    attention: Attention = None,
+    device: Device = "cpu",
     level: Level = "tensors",
     layers: Layers = None,
     lang: Lang = "en",
     format: Format = None,  # noqa: A002 - the option's name
     output: Output = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(help="Keep the first step's trace for `shapetrace report`.", metavar="TRACE"),
-    ] = None,
+    save: Save = None,
 ) -> int:
     """Train a Transformer and show its first step.
 
@@ -93,46 +93,39 @@ def train(
       shapetrace train --config tiny-decoder --data book.txt --out my-model
       shapetrace train --config my-model --data book.txt --out my-model --resume
       shapetrace train --config tiny-encoder-decoder --data pairs.tsv --steps 500
+      shapetrace train --config gpt2-xl --data book.txt --device meta --level modules
 
-    Exits with 2 for bad input, 130 after Ctrl-C.
+    With --device meta one step is taken without weights, for its shapes and costs; its loss
+    is not known there.
+
+    Exits with 0 when all is well, 1 when an annotation does not hold, 2 for bad input, 130
+    after Ctrl-C.
     """  # noqa: D301 - \b keeps the examples' lines apart
-    # Imported here so that `shapetrace --help` needs neither torch nor rich.
-    from shapetrace.api.transformer.training import train as run  # noqa: PLC0415
-    from shapetrace.cli.output import Style, check_writable  # noqa: PLC0415
-    from shapetrace.cli.progress import Bar  # noqa: PLC0415
-    from shapetrace.cli.training_report import (  # noqa: PLC0415
-        check_shown,
-        show_training,
-        told_where,
-    )
-    from shapetrace.records.storage import save as save_trace  # noqa: PLC0415
+    from shapetrace import api  # noqa: PLC0415 - slow, and help needs none
 
     style = Style(level=level, layers=layers, language=lang, format=format, output=output)
     check_shown(style, save, trace=trace, resume=resume)
     check_writable(output, save, reads=(config, data))
-    training = {
-        "steps": steps,
-        "batch": batch,
-        "seq": seq,
-        "accumulate": accumulate,
-        "lr": lr,
-        "warmup": warmup,
-        "weight_decay": weight_decay,
-        "clip": clip,
-        "bf16": bf16,
-        "evaluate_every": evaluate_every,
-        "save_every": save_every,
-        "seed": seed,
-    }
     with Bar() as bar, told_where(out):
-        trained = run(
+        trained = api.train(
             config,
             data,
             settings=set_ or (),
-            training=training,
-            output=out,
+            out=out,
             resume=resume,
-            vocabulary=vocab,
+            vocab=vocab,
+            steps=steps,
+            batch=batch,
+            seq=seq,
+            accumulate=accumulate,
+            lr=lr,
+            warmup=warmup,
+            weight_decay=weight_decay,
+            clip=clip,
+            bf16=bf16,
+            evaluate_every=evaluate_every,
+            save_every=save_every,
+            seed=seed,
             attention=attention or (None if resume else "explicit" if trace else "fused"),
             device=device,
             trace=trace,
@@ -140,5 +133,5 @@ def train(
             on_step=bar.step,
         )
     if save is not None and trained.trace is not None:
-        save_trace(trained.trace, save)
+        api.save(trained.trace, save)
     return show_training(trained, style)

@@ -21,8 +21,12 @@ from shapetrace.model.errors import ModelError
 from shapetrace.model.generation.sampling import Sampling, choose
 from shapetrace.model.layers.attention import Attention
 from shapetrace.model.layers.cache import Cache
+from shapetrace.model.seeds import SEEDS
 
 OnToken = Callable[[Sequence[int | None]], None]
+
+_UNKNOWN = 0
+"""Stands for a token that a run without values (on ``meta``) cannot know; it ends no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,8 @@ class Generated:
     """What a generation made.
 
     Attributes:
-        rows: The new tokens of each text; the one that stopped it included.
+        rows: The new tokens of each text; the one that stopped it included. Without values
+            (on ``meta``) as many as were wanted, and none of them known.
         steps: Its passes, the first of which read the prompts.
     """
 
@@ -146,7 +151,7 @@ class _Run:
         self.ended = [False] * len(self.sources)
         seed = request.sampling.seed
         self.generators = [
-            Generator().manual_seed(seed + number % request.samples)
+            Generator().manual_seed((seed + number % request.samples) % SEEDS)
             for number in range(len(self.sources))
         ]
         self.cache = self.new_cache()
@@ -175,7 +180,9 @@ class _Run:
         for _ in range(self.request.max_new_tokens):
             started = time.perf_counter()
             next_ids: Int[Tensor, " B"] = self.step(token_ids)
-            self.note(next_ids.tolist(), token_ids.shape[1], time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            tokens = [_UNKNOWN] * len(self.texts) if next_ids.is_meta else next_ids.tolist()
+            self.note(tokens, token_ids.shape[1], seconds)
             if all(self.ended):
                 break
             token_ids = next_ids[:, None]
@@ -206,7 +213,7 @@ class _Run:
         for number, token in enumerate(new):
             if token is not None:
                 self.made[number].append(token)
-                self.ended[number] = token in self.request.stop_ids
+                self.ended[number] = not self.like.is_meta and token in self.request.stop_ids
         m = max(map(len, self.texts)) + max(map(len, self.made)) - 1
         kept = self.cache.nbytes if self.request.cache else 0
         first = all(step.kind == "encode" for step in self.steps)

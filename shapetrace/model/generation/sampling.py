@@ -9,9 +9,7 @@ from torch.nn.functional import softmax
 
 from shapetrace.model.errors import ModelError
 from shapetrace.model.generation.filters import only_top_k, only_top_p, tempered
-
-SEEDS = 1 << 63
-"""Seeds that torch takes, less room for the number of a sample to be added."""
+from shapetrace.model.seeds import check_seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +43,7 @@ class Sampling:
             raise ModelError(f"top-k is {self.top_k}; it must be at least 1")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ModelError(f"top-p is {self.top_p:g}; it must be above 0 and at most 1")
-        if not 0 <= self.seed < SEEDS:
-            raise ModelError(f"the seed is {self.seed}; it must be from 0 to {SEEDS - 1}")
+        check_seed(self.seed)
 
     @property
     def greedy(self) -> bool:

@@ -39,6 +39,8 @@ class Batch:
     @property
     def predicted(self) -> int:
         """Tokens to be predicted."""
+        if self.labels.is_meta:
+            return self.labels.numel()  # which are padding cannot be known; only the loss needs it
         return int((self.labels != IGNORED).sum())
 
     def to(self, device: torch.device) -> "Batch":

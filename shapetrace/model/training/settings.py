@@ -6,9 +6,7 @@ import math
 from dataclasses import dataclass
 
 from shapetrace.model.errors import ModelError
-
-SEEDS = 1 << 22
-"""Seeds of a training; each has room for the numbers of its batches beside it in 64 bits."""
+from shapetrace.model.seeds import check_seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +64,7 @@ class TrainingSettings:
         for name in ("warmup", "weight_decay"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ModelError(f"`{name}` is {getattr(self, name)}; it must not be negative")
-        if not 0 <= self.seed < SEEDS:
-            raise ModelError(f"`seed` is {self.seed}; it must be from 0 to {SEEDS - 1}")
+        check_seed(self.seed)
         if not 0 < self.mask_rate <= 1:
             raise ModelError(f"`mask_rate` is {self.mask_rate}; it must be above 0 and at most 1")
 

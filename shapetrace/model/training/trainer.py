@@ -11,6 +11,7 @@ from torch import Generator, Tensor, nn
 
 from shapetrace.model.errors import ModelError
 from shapetrace.model.layers.stack import Transformer
+from shapetrace.model.seeds import SEEDS
 from shapetrace.model.training.data import Batch, Data
 from shapetrace.model.training.objective import logits_of, loss_of, mean_loss
 from shapetrace.model.training.settings import TrainingSettings, learning_rate
@@ -45,6 +46,11 @@ class Trainer:
         self.optimizer = optimizer_of(model, settings)
         self.step_number = 0
 
+    @property
+    def without_values(self) -> bool:
+        """Whether the model is on ``meta``: a step has its shapes and costs, and no loss."""
+        return next(self.model.parameters()).is_meta
+
     def batches(self) -> list[Batch]:
         """The next step's batches, one per accumulated pass."""
         settings = self.settings
@@ -62,7 +68,7 @@ class Trainer:
         torch.manual_seed(self._seed(self.step_number))  # dropout goes on after a resume
         predicted = sum(batch.predicted for batch in batches)
         total = sum(self.passed(batch, predicted) for batch in batches)
-        if not math.isfinite(total):
+        if not math.isfinite(total) and not self.without_values:
             raise ModelError(
                 f"the loss of step {self.step_number + 1} is {total}: the training diverged; "
                 "start again with a lower learning rate, or a smaller `clip`"
@@ -76,7 +82,7 @@ class Trainer:
             loss: Float[Tensor, ""] = loss_of(logits_of(self.model, batch), batch.labels)
         loss = loss / predicted
         torch.autograd.backward(loss)
-        return float(loss.detach())
+        return math.nan if loss.is_meta else float(loss.detach())
 
     def update(self) -> None:
         """Change the parameters by their gradients."""
@@ -122,11 +128,18 @@ class Trainer:
         return Generator().manual_seed(self._seed(number))
 
     def _seed(self, number: int) -> int:
-        return (self.settings.seed << 42) ^ number
+        """The seed's bits turned around the word, so that a small one leaves room for the number."""
+        seed = self.settings.seed
+        return ((seed << 42 | seed >> 22) ^ number) % SEEDS
 
     @contextmanager
     def _precision(self, device: str) -> Iterator[None]:
-        with torch.autocast(device, torch.bfloat16, enabled=self.settings.bf16):
+        if not self.settings.bf16:
+            yield
+            return
+        if device == "meta":
+            raise ModelError("torch mixes no precisions on meta; leave out `bf16` there")
+        with torch.autocast(device, torch.bfloat16):
             yield
 
 
@@ -141,4 +154,5 @@ def optimizer_of(model: nn.Module, settings: TrainingSettings) -> torch.optim.Ad
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
     ]
     betas = (settings.beta1, settings.beta2)
-    return torch.optim.AdamW(groups, lr=settings.lr, betas=betas, fused=True)
+    fused = not any(parameter.is_meta for parameter in parameters)  # there is no kernel for meta
+    return torch.optim.AdamW(groups, lr=settings.lr, betas=betas, fused=fused)

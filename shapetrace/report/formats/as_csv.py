@@ -10,7 +10,7 @@ from shapetrace.report.document import counted_rows
 
 if TYPE_CHECKING:
     from shapetrace.report.document import Report
-    from shapetrace.report.formats.reporter import Canvas
+    from shapetrace.report.formats.reporters import Canvas
     from shapetrace.report.rows import Row
 
 COLUMNS = (

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shapetrace.cost import Summary
     from shapetrace.records.trace import Trace
     from shapetrace.report.document import Report
-    from shapetrace.report.formats.reporter import Canvas
+    from shapetrace.report.formats.reporters import Canvas
     from shapetrace.report.rows import Row
 
 FORMAT_VERSION = 1

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shapetrace.report.document import Line, Report
-    from shapetrace.report.formats.reporter import Canvas
+    from shapetrace.report.formats.reporters import Canvas
     from shapetrace.report.layout.columns import Column
     from shapetrace.report.layout.small import Rows
 
@@ -24,17 +24,18 @@ _CODE = {"tensor", "module", "operator", "named shape"}
 def render(report: Report, _canvas: Canvas) -> str:
     """The report as GitHub-flavoured Markdown."""
     blocks = [
-        _listing(wording.heading(report)),
+        listing(wording.heading(report)),
         _body(report),
-        *map(_small, training_tables(report)),
+        *map(small, training_tables(report)),
         _sums(report),
-        _listing(wording.remarks(report) + wording.alarms(report)),
+        listing(wording.remarks(report) + wording.alarms(report)),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _listing(lines: Sequence[tuple[str, str]]) -> str:
-    return "\n".join(f"- **{_safe(label)}**: {_safe(text)}" for label, text in lines)
+def listing(lines: Sequence[tuple[str, str]]) -> str:
+    """Labelled lines as a list."""
+    return "\n".join(f"- **{safe(label)}**: {safe(text)}" for label, text in lines)
 
 
 def _body(report: Report) -> str:
@@ -50,14 +51,15 @@ def _body(report: Report) -> str:
 def _cell(column: Column, line: Line, place: int) -> str:
     text = column.cells[place]
     if column.key not in _CODE or not text.strip():
-        return _safe(text)
+        return safe(text)
     indent = "&nbsp;" * (2 * line.depth) if column.key != "named shape" else ""
     code = f"{indent}`{text.strip().replace('|', chr(92) + '|')}`"
     return f"**{code}**" if line.is_call and column.key != "named shape" else code
 
 
-def _small(rows: Rows) -> str:
-    heading, *cells = [[_safe(cell) for cell in row] for row in rows.cells]
+def small(rows: Rows) -> str:
+    """A small table."""
+    heading, *cells = [[safe(cell) for cell in row] for row in rows.cells]
     return _grid(heading, [place in rows.right for place in range(len(heading))], cells)
 
 
@@ -66,9 +68,7 @@ def _sums(report: Report) -> str:
     heads = [total, "", word("bytes", report.language), word("share", report.language)]
     texts = []
     for entry in wording.sums(report):
-        label = (
-            f"&nbsp;&nbsp;{_safe(entry.label)}" if entry.is_part else f"**{_safe(entry.label)}**"
-        )
+        label = f"&nbsp;&nbsp;{safe(entry.label)}" if entry.is_part else f"**{safe(entry.label)}**"
         texts.append([label, entry.value, entry.nbytes, entry.share])
     return _grid(heads, [False, True, True, True], texts)
 
@@ -78,7 +78,7 @@ def _grid(heads: Sequence[str], rights: Sequence[bool], texts: Sequence[Sequence
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, rules, *texts))
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Text that Markdown shows as it is."""
     for sign in "\\`*_|<>[]":
         text = text.replace(sign, f"\\{sign}")

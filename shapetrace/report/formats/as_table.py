@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from shapetrace.report.document import Line, Report
-    from shapetrace.report.formats.reporter import Canvas
+    from shapetrace.report.formats.reporters import Canvas
     from shapetrace.report.layout.columns import Column
 
 _STYLES = {"named shape": "cyan", "FLOPs": "green", "meaning": "dim", "dtype": "dim"}

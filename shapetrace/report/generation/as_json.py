@@ -9,19 +9,21 @@ from shapetrace.report.generation.records import totals
 from shapetrace.report.generation.tensors import tensors_by_run
 
 if TYPE_CHECKING:
-    from shapetrace.report.generation.records import Generation
+    from shapetrace.report.formats.reporters import Canvas
+    from shapetrace.report.generation.records import Generation, Sample
+    from shapetrace.report.language.words import Language
 
 FORMAT_VERSION = 1
 
 
-def as_json(generation: Generation) -> str:
+def render(generation: Generation, _canvas: Canvas, _language: Language) -> str:
     """The generation as one JSON object."""
     body = {
         "format_version": FORMAT_VERSION,
         "target": generation.name,
         "config": dict(generation.config),
         "samples": [
-            {"prompt": sample.prompt, "text": sample.text, "token_ids": list(sample.token_ids)}
+            {"prompt": sample.prompt, **_made(sample, valued=generation.valued)}
             for sample in generation.samples
         ],
         "steps": [
@@ -31,7 +33,7 @@ def as_json(generation: Generation) -> str:
                 "m": step.m,
                 "flops": step.flops,
                 "kv_cache_bytes": step.kv_cache_bytes,
-                "seconds": step.seconds,
+                "seconds": step.seconds if generation.valued else None,
             }
             for step in generation.passes
         ],
@@ -39,6 +41,13 @@ def as_json(generation: Generation) -> str:
         "tensors": _tensors(generation),
     }
     return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _made(sample: Sample, *, valued: bool) -> dict[str, Any]:
+    """What was made; null where nobody can know it."""
+    if not valued:
+        return {"text": None, "token_ids": None}
+    return {"text": sample.text, "token_ids": list(sample.token_ids)}
 
 
 def _tensors(generation: Generation) -> list[dict[str, Any]]:

@@ -59,6 +59,8 @@ class Generation:
         flops_without_cache: FLOPs of the same steps with everything worked out anew each
             time and the last position scored, by the closed form.
         trace: The run, equal steps folded; None where it was not traced.
+        valued: Whether tensors had values; without (on ``meta``) which text is made, and how
+            long a pass takes, is not known, and as many tokens are made as were wanted.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Generation:
     counted: str
     flops_without_cache: int
     trace: Trace | None
+    valued: bool = True
 
     @property
     def flops(self) -> int:
@@ -88,6 +91,8 @@ class Generation:
     @property
     def tokens(self) -> int:
         """Tokens that were made."""
+        if not self.valued:
+            return len(self.samples) * sum(step.kind != "encode" for step in self.passes)
         return sum(len(sample.token_ids) for sample in self.samples)
 
 
@@ -141,8 +146,8 @@ def totals(generation: Generation) -> dict[str, Any]:
     return {
         "tokens": generation.tokens,
         "passes": len(generation.passes),
-        "seconds": seconds,
-        "tokens_per_second": generation.tokens / seconds if seconds else 0.0,
+        "seconds": seconds if generation.valued else None,
+        "tokens_per_second": generation.tokens / seconds if seconds and generation.valued else None,
         "kv_cache_bytes": last.kv_cache_bytes,
         "kv_cache_bytes_per_token": per_token,
         "flops": generation.flops,

@@ -83,6 +83,8 @@ _CHINESE = {
     "counted from the operators": "由实际运行的算子计得",
     "counted from the closed form": "由公式计得",
     "counted from the closed form, the last position scored": "由公式计得，只给最后一个位置打分",
+    "not known without values": "没有数值则不可知",
+    "the text and its time": "文本及其用时",
     "mean of all heads": "所有头的平均",
     "read by": "查询者",
     "sum": "合计",
@@ -99,6 +101,7 @@ _CHINESE = {
     "none": "无",
     "forward, backward and update": "前向、反向与更新",
     "checkpoint": "检查点",
+    "one step without values: the loss is not known": "只有形状没有数值的一步：损失未知",
     "nothing was left to train": "没有剩余的训练步骤",
 }
 

@@ -21,12 +21,12 @@ from shapetrace.report import REPORTERS, choose
     ],
 )
 def test_choose(name, output, expected):
-    assert choose(name, None if output is None else Path(output)).name == expected
+    assert choose(name, None if output is None else Path(output), REPORTERS).name == expected
 
 
 def test_an_unknown_suffix_lists_the_choices():
     with pytest.raises(ShapetraceError) as caught:
-        choose(None, Path("out.xls"))
+        choose(None, Path("out.xls"), REPORTERS)
     assert str(caught.value) == (
         "cannot tell the format from the name 'out.xls': "
         "use .txt, .json, .csv, .md, .markdown, or give --format"
@@ -35,7 +35,7 @@ def test_an_unknown_suffix_lists_the_choices():
 
 def test_an_unknown_name_gives_the_nearest():
     with pytest.raises(ShapetraceError, match="unknown format 'jsn': did you mean 'json'"):
-        choose("jsn", None)
+        choose("jsn", None, REPORTERS)
 
 
 def test_names_and_suffixes_are_unique():
