@@ -46,7 +46,7 @@ class Style:
 
 def show(trace: "Trace", style: Style) -> int:
     """Show a trace; the exit code: 1 when an annotation did not hold or the run failed."""
-    from shapetrace.report.building import build_report  # noqa: PLC0415 - slow, and help needs none
+    from shapetrace.report.document import build_report  # noqa: PLC0415 - slow, and help needs none
 
     reporter = choose(style.format, style.output, REPORTERS)
     folded = reporter.folds if style.layers is None else style.layers == "fold"

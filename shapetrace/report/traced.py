@@ -83,7 +83,7 @@ class Traced(Trace):
         return f'<pre style="line-height: 1.2">{escape(str(self))}</pre>'
 
     def _report(self, level: Level, *, folded: bool = False) -> Report:
-        from shapetrace.report.building import build_report  # noqa: PLC0415 - kept off the light path
+        from shapetrace.report.document import build_report  # noqa: PLC0415 - kept off the light path
 
         return build_report(self, level, "en", folded=folded)
 

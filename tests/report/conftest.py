@@ -16,7 +16,7 @@ from shapetrace.records.trace import (
     TensorRecord,
     Trace,
 )
-from shapetrace.report.building import build_report
+from shapetrace.report.document import build_report
 
 SIZES = {"B": 2, "n": 16, "d_model": 64, "h": 4, "d_k": 16, "d_ff": 256, "vocab_size": 512}
 TEXT = ("Once", " upon", " a", ' "time"\n')

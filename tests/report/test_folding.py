@@ -2,8 +2,7 @@
 
 import pytest
 
-from shapetrace.report.building import build_report
-from shapetrace.report.document import counted_rows, table_lines
+from shapetrace.report.document import build_report, counted_rows, table_lines
 
 
 def labels(report):

@@ -88,7 +88,7 @@ def test_ascii_screens_get_ascii_rules(report_of):
 
 
 def test_a_name_from_foreign_code_cannot_style_or_break_the_table(writer):
-    from shapetrace.report.building import build_report  # noqa: PLC0415
+    from shapetrace.report.document import build_report  # noqa: PLC0415
 
     writer.enter("", "Model")
     writer.made("[red]x[/red] :smile:", "B n")
