@@ -136,11 +136,9 @@ def test_weights_that_are_no_floating_point_are_refused(command, stories, tmp_pa
     assert "holds int8" in err
 
 
-@pytest.mark.parametrize("name", ["x.csv", "x.md", "x.foo", "x"])
+@pytest.mark.parametrize("name", ["x.tsv", "x.xls", "x.foo", "x"])
 @pytest.mark.parametrize("subject", ["generate --prompt", "attention --text"])
 def test_no_other_format_is_written_under_a_formats_name(command, tmp_path, subject, name):
-    if (subject[:9], name) == ("attention", "x.csv"):
-        name = "x.tsv"
     what, given = subject.split()
     code, out, err = command(what, "--config", "tiny-decoder", given, "a", "-o", tmp_path / name)
     assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
