@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shapetrace.capture.recorder import events as kinds
-from shapetrace.capture.recorder.events import Event
+from shapetrace.capture.recorder.events import Event, Seen
 from shapetrace.capture.recording import Recording
 from shapetrace.records.trace import Fold, Trace
 
-STEP = 100
-"""``(STEP, times)``: a step begins, before which so many are left out."""
-_PLAIN = (kinds.ENTER, kinds.EXIT, kinds.MARK, STEP)
+_PLAIN = (kinds.ENTER, kinds.EXIT, kinds.MARK)
 """Events that hold no number."""
 
 
@@ -75,7 +73,7 @@ class Folder:
         """
         left_out = self._start is not None and self._end(self._start)
         self._start, self._met = len(self._events), met
-        self._events.append((STEP, 0))
+        self._events.append((kinds.STEP, 0))
         return left_out
 
     def close(self) -> None:
@@ -98,7 +96,7 @@ class Folder:
             return False
         del self._events[before[0] : start]
         self._times += 1
-        self._events[before[0]] = (STEP, self._times)
+        self._events[before[0]] = (kinds.STEP, self._times)
         self._last = (before[0], flat)
         return True
 
@@ -107,7 +105,9 @@ class Folder:
         if self._times and self._last is not None and self._moved is not None:
             start, flat = self._last
             moved = _Moved(flat.met, self._moved[2][0], self._times)
-            self._events[start:end] = [moved.event(event) for event in self._events[start:end]]
+            self._events[start:end] = [
+                kinds.renamed(event, moved.block) for event in self._events[start:end]
+            ]
         self._times = 0
 
 
@@ -119,35 +119,19 @@ class _Moved:
     grown: int
     times: int
 
-    def block(self, block: int | None) -> int | None:
-        if block is None or not self.met - self.grown <= block < self.met:
+    def block(self, block: int) -> int:
+        if not self.met - self.grown <= block < self.met:
             return block
         return block - self.times * self.grown
-
-    def seen(self, seen: Any) -> Any:
-        return (*seen[:2], self.block(seen[2]), *seen[3:])
-
-    def event(self, event: Event) -> Event:
-        match event[0]:
-            case kinds.SEE:
-                return (*event[:3], self.seen(event[3]))
-            case kinds.SEE_ALL:
-                found = ((binding, path, self.seen(seen)) for binding, path, seen in event[1])
-                return event[0], tuple(found)
-            case kinds.FREE:
-                return event[0], self.block(event[1])
-            case kinds.REPEAT:
-                blocks = {old: self.block(new) for old, new in event[3].items()}
-                return (*event[:3], blocks, *event[4:])
-        return event
 
 
 def _templates(step: Iterable[Event]) -> dict[int, int]:
     """The templates that a step's repeats were told by, numbered as they come."""
     found: dict[int, int] = {}
     for event in step:
-        if event[0] == kinds.REPEAT:
-            found.setdefault(id(event[1]), len(found))
+        repeat = kinds.repeated(event)
+        if repeat is not None:
+            found.setdefault(id(repeat[0]), len(found))
     return found
 
 
@@ -164,35 +148,34 @@ def _flat(
     blocks: list[int] = []
     for event in step:
         form.append(event[0])
-        match event[0]:
-            case kinds.SEE:
-                form.append(event[1:3])
-                _see(event[3], form, sizes, blocks)
-            case kinds.SEE_ALL:
-                for binding, path, seen in event[1]:
-                    form.append((binding, path))
-                    _see(seen, form, sizes, blocks)
-            case kinds.OP:
-                _op(event, form, sizes, blocks)
-            case kinds.FREE:
-                blocks.append(event[1])
-            case kinds.REPEAT:
-                template = id(event[1])
-                form.append(template if template in known else ("new", templates[template]))
-                form.append((event[2], event[4], len(event[3])))
-                blocks += [block for pair in event[3].items() for block in pair]
-            case _:
-                form.append(
-                    (event[1:] if event[0] != STEP else ()) if event[0] in _PLAIN else id(event)
-                )
+        seen = kinds.sightings(event)
+        repeat, block = kinds.repeated(event), kinds.freed(event)
+        for binding, path, tensor in seen:
+            form.append((binding, path))
+            _see(tensor, form, sizes, blocks)
+        if repeat is not None:
+            template, module, renamed, end = repeat
+            number = id(template)
+            form.append(number if number in known else ("new", templates[number]))
+            form.append((module, end, len(renamed)))
+            blocks += [block for pair in renamed.items() for block in pair]
+        elif block is not None:
+            blocks.append(block)
+        elif event[0] == kinds.OP:
+            _op(event, form, sizes, blocks)
+        elif event[0] in _PLAIN:
+            form.append(event[1:])
+        elif not seen and event[0] != kinds.STEP:
+            form.append(id(event))
     return _Flat(tuple(form), tuple(sizes), tuple(blocks), met)
 
 
-def _see(seen: Any, form: list[Any], sizes: list[int], blocks: list[int]) -> None:
-    form.append((len(seen[0]), seen[1], seen[2] is None, *seen[3:]))
-    sizes.extend(seen[0])
-    if seen[2] is not None:
-        blocks.append(seen[2])
+def _see(seen: Seen, form: list[Any], sizes: list[int], blocks: list[int]) -> None:
+    shape, dtype, block, *rest = seen
+    form.append((len(shape), dtype, block is None, *rest))
+    sizes.extend(shape)
+    if block is not None:
+        blocks.append(block)
 
 
 def _op(event: Event, form: list[Any], sizes: list[int], blocks: list[int]) -> None:
@@ -235,8 +218,9 @@ def _folds(events: Iterable[Event]) -> Iterable[Fold]:
     """Where the trace's clock will be at each fold, once repeats are written out."""
     clock = start = 0
     for event in events:
-        if event[0] == STEP:
-            if event[1]:
-                yield Fold(start, clock - start, event[1])
+        times = kinds.left_out(event)
+        if times is not None:
+            if times:
+                yield Fold(start, clock - start, times)
             start = clock
-        clock += event[4] if event[0] == kinds.REPEAT else 1
+        clock += kinds.length(event)

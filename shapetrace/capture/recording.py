@@ -20,7 +20,7 @@ from shapetrace.capture.failure.failure import blame
 from shapetrace.capture.recorder.assemble import Tables, assemble
 from shapetrace.capture.recorder.calls import module_names
 from shapetrace.capture.recorder.equal_calls import twins
-from shapetrace.capture.recorder.events import REPEAT
+from shapetrace.capture.recorder.events import repeated
 from shapetrace.capture.recorder.hooks import activate
 from shapetrace.capture.recorder.recorder import Recorder
 from shapetrace.capture.recorder.repeats import write_out
@@ -136,8 +136,9 @@ class Recording:
 
     def _submodules(self) -> dict[int, list[int]]:
         """By number of a repeated module: the numbers of the modules in it."""
-        repeats = [event for event in self._recorder.events if event[0] == REPEAT]
-        roots = {event[1].module for event in repeats} | {event[2] for event in repeats}
+        roots: set[int] = set()
+        for template, module, _, _ in filter(None, map(repeated, self._recorder.events)):
+            roots |= {template.module, module}
         return {
             root: [self._numbers[id(module)] for module in members.modules(self._members[root])]
             for root in roots

@@ -73,8 +73,10 @@ def _source(place: Place) -> str:
 def _failed_operator(events: Sequence[Event]) -> tuple[str, list[Shape]]:
     """The operator that raised, if one did, and its inputs' shapes."""
     for event in reversed(events):
-        if event[0] == kinds.FAILED_OP:
-            return event[1], [tuple(shape) for shape in event[2] if shape is not None]
+        failed = kinds.failed_operator(event)
+        if failed is not None:
+            name, inputs = failed
+            return name, [tuple(shape) for shape in inputs if shape is not None]
         if event[0] not in (kinds.EXIT, kinds.FREE, kinds.MARK):
             break
     return "", []

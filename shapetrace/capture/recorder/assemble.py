@@ -110,13 +110,10 @@ class _Reader:
         self._dtypes: dict[torch.dtype, str] = {}
         self.calls = Calls(modules, target, length, self.tables.scopes, self.tables.functions)
 
-    def read(self, clock: int, event: Event) -> None:  # noqa: C901 - one case per kind
+    def read(self, clock: int, event: Event) -> None:
         match event[0]:
-            case kinds.SEE:
-                self._tensor(clock, event[1], event[2], event[3])
-                self.calls.now.last = clock
-            case kinds.SEE_ALL:
-                for binding, element, seen in event[1]:
+            case kinds.SEE | kinds.SEE_ALL:
+                for binding, element, seen in kinds.sightings(event):
                     self._tensor(clock, binding, element, seen)
                 self.calls.now.last = clock
             case kinds.MARK:
@@ -124,13 +121,17 @@ class _Reader:
             case kinds.OP:
                 self._op(clock, event)
             case kinds.ENTER:
-                self.calls.enter(clock, event[1], event[2])
+                _, function, module = event
+                self.calls.enter(clock, function, module)
             case kinds.EXIT:
-                self.calls.leave(clock, event[1])
+                _, function = event
+                self.calls.leave(clock, function)
             case kinds.FREE:
-                self.died.setdefault(event[1], clock)
+                _, block = event
+                self.died.setdefault(block, clock)
             case kinds.HOLD:
-                self.tables.held[self.calls.now.scope] = event[1]
+                _, worths = event
+                self.tables.held[self.calls.now.scope] = worths
             case kinds.LOST:
                 self._lost(clock)
 

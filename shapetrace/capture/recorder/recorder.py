@@ -155,7 +155,9 @@ class Recorder:
             return
         if torch.is_grad_enabled():
             return  # autograd keeps tensors that no statement names
-        function = next(e[1] for e in reversed(self.events) if e[0] == kinds.ENTER)
+        function = next(
+            number for number in map(kinds.entered, reversed(self.events)) if number is not None
+        )
         key = call_key(self._members[number], function, arguments)
         if key is None:
             return
@@ -232,8 +234,8 @@ class Recorder:
         template = replay.template
         self.append((kinds.REPEAT, template, replay.module, replay.blocks, end))
         if replay.freed:
-            frees = template.events[:end]
-            written = {replay.blocks.get(e[1], e[1]) for e in frees if e[0] == kinds.FREE}
+            done = map(kinds.freed, template.events[:end])
+            written = {replay.blocks.get(block, block) for block in done if block is not None}
             self.events.extend(
                 (kinds.FREE, block) for block in replay.freed if block not in written
             )

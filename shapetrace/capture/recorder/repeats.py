@@ -81,7 +81,7 @@ def learn(
     parameters: Iterable[int | None],
 ) -> Template | None:
     """A template of a call that has ended well; None when it can't stand for others."""
-    freed = {event[1] for event in events if event[0] == kinds.FREE}
+    freed = {kinds.freed(event) for event in events}
     outliving = {block for block in born if block not in freed}
     expected: list[Expected] = []
     position: list[int] = []
@@ -108,31 +108,25 @@ def learn(
 
 def _blocks(event: Event) -> Iterator[int | None]:
     """The blocks of tensors that an event speaks of."""
-    match event[0]:
-        case kinds.SEE:
-            yield event[3][2]
-        case kinds.SEE_ALL:
-            yield from (seen[2] for _, _, seen in event[1])
-        case kinds.FREE:
-            yield event[1]
+    yield kinds.freed(event)
+    for _, _, (_, _, block, *_) in kinds.sightings(event):
+        yield block
 
 
 def _forbids_repeats(event: Event) -> bool:
-    if event[0] == kinds.ENTER:
-        return not is_own_code(REGISTRY.functions[event[1]].file)
-    return event[0] in (kinds.FAILED_OP, kinds.LOST, kinds.REPEAT) or (
-        event[0] == kinds.OP and event[1].by_value
-    )
+    function = kinds.entered(event)
+    if function is not None:
+        return not is_own_code(REGISTRY.functions[function].file)
+    unsure = event[0] in (kinds.FAILED_OP, kinds.LOST, kinds.REPEAT)
+    return unsure or kinds.read_values(event)
 
 
 def _reports(event: Event, outliving: set[int]) -> Iterator[Expected]:
-    if event[0] == kinds.ENTER:
-        yield event[1], None, None
-    elif event[0] == kinds.SEE:
-        yield event[1], event[3][0], _adopted(event[3][2], outliving)
-    elif event[0] == kinds.SEE_ALL:
-        for binding, _, seen in event[1]:
-            yield binding, seen[0], _adopted(seen[2], outliving)
+    function = kinds.entered(event)
+    if function is not None:
+        yield function, None, None
+    for binding, _, (shape, _, block, *_) in kinds.sightings(event):
+        yield binding, shape, _adopted(block, outliving)
 
 
 def _adopted(block: int | None, outliving: set[int]) -> int | None:
@@ -157,13 +151,14 @@ def write_out(
     """
     written: list[Event] = []
     for event in events:
-        if event[0] == kinds.REPEAT:
-            _, template, module, known, end = event
-            modules = dict(zip(submodules[template.module], submodules[module], strict=True))
-            copy = _Copy(blocks, dict(known), modules)
-            written.extend(copy.event(old) for old in template.events[:end])
-        else:
+        repeat = kinds.repeated(event)
+        if repeat is None:
             written.append(event)
+            continue
+        template, module, known, end = repeat
+        modules = dict(zip(submodules[template.module], submodules[module], strict=True))
+        copy = _Copy(blocks, dict(known), modules)
+        written.extend(copy.event(old) for old in template.events[:end])
     return written
 
 
@@ -172,22 +167,14 @@ class _Copy:
         self._blocks, self._known, self._modules = blocks, known, modules
 
     def event(self, event: Event) -> Event:
-        match event[0]:
-            case kinds.ENTER:
-                return event[0], event[1], self._modules.get(event[2], event[2])
-            case kinds.SEE:
-                return *event[:3], self._seen(event[3])
-            case kinds.SEE_ALL:
-                found = ((binding, path, self._seen(seen)) for binding, path, seen in event[1])
-                return event[0], tuple(found)
-            case kinds.OP:
-                return *event[:-1], tuple(self._new(block) for block in event[-1])
-            case kinds.FREE:
-                return event[0], self._known.get(event[1], event[1])
-        return event
+        """An event of the template as it was in this call."""
+        return kinds.renamed(event, self._block, self._new, self._module)
 
-    def _seen(self, seen: Any) -> Any:
-        return *seen[:2], self._known.get(seen[2], seen[2]), *seen[3:]
+    def _block(self, block: int) -> int:
+        return self._known.get(block, block)
+
+    def _module(self, module: Any) -> Any:
+        return self._modules.get(module, module)
 
     def _new(self, block: int) -> int:
         """The copy's own block for one that the template allocated."""
