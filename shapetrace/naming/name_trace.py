@@ -19,8 +19,14 @@ from shapetrace.errors import nearest
 from shapetrace.naming.approximate import name_roughly
 from shapetrace.naming.declared import declared_dims
 from shapetrace.naming.evidence import JOINT, AxisRun, Seen, foretold, holds, seen_by, spread
-from shapetrace.naming.name_axis import name_axis
-from shapetrace.naming.observations import Key, Observation, Probing, keyed
+from shapetrace.naming.name_axis import Naming, name_axis
+from shapetrace.naming.observations import (
+    Key,
+    Observation,
+    Probing,
+    in_first_layer,
+    keyed,
+)
 
 if TYPE_CHECKING:
     from shapetrace.records.trace import ParameterRecord, Shape, TensorRecord, Trace
@@ -154,6 +160,18 @@ class _Namer:
 
     def _found(self, size: int, runs: Sequence[AxisRun]) -> tuple[Dim, bool]:
         """What `_expressed` says of an axis that was not met before."""
+        found = self._fitted(size, runs)
+        dim = found.dim
+        own = [name for name in found.moved_by if name not in self.probing.inputs]
+        if dim.evidence == "literal" and own and len(own) < len(found.moved_by):
+            kept = ", ".join(own)
+            dim = self._fitted(size, [run for run in runs if run[0] not in own]).dim
+            dim = replace(dim, detail=f"{dim.detail}; with {kept} as in this model")
+            runs = [run for run in runs if run[0] != JOINT]
+        return foretold(dim, size, runs), bool(found.moved_by)
+
+    def _fitted(self, size: int, runs: Sequence[AxisRun]) -> Naming:
+        """The expression that the runs in which one name moved say of an axis."""
         base = self.probing.base
         assert base is not None  # noqa: S101 - runs are compared with it
         probes: dict[str, dict[int | Fraction, int]] = {}
@@ -161,10 +179,10 @@ class _Namer:
             if name != JOINT:
                 probes.setdefault(name, {})[Fraction(run.sizes[name], base.sizes[name])] = other
         found = name_axis(size, probes, base.sizes)
-        dim = found.dim
-        if found.moved_by and dim.evidence == "literal":
-            dim = name_roughly(size, probes, base.sizes) or dim
-        return foretold(dim, size, runs), bool(found.moved_by)
+        if found.moved_by and found.dim.evidence == "literal":
+            dim = name_roughly(size, probes, base.sizes) or found.dim
+            return replace(found, dim=dim)
+        return found
 
     def _called(
         self,
@@ -180,7 +198,8 @@ class _Namer:
         for owner in owners:
             names = _fitting(every, owner)
             if names:
-                best = min(names, key=lambda name: (len(name), name))
+                configured = [name for name in names if name in base.config]
+                best = min(configured or names, key=lambda name: (len(name), name))
                 return Dim(best, "probe", f"{dim.name}, kept as self.{best}; {dim.detail}")
         anywhere = {name for owner in base.attributes for name in _fitting(every, owner)}
         if len(anywhere) == 1:
@@ -249,7 +268,7 @@ class _Namer:
             names = _fitting(every, owner)
             if len(names) == 1:
                 detail = f"equals self.{names[0]} of {owner or 'the model'}"
-                return Dim(names[0], "attribute", detail)
+                return _configured(every, names[0]) or Dim(names[0], "attribute", detail)
         fitting = [name for name, given in self.probing.given.items() if given == size]
         if len(fitting) == 1 and all(other == size for _, _, other in runs):
             return Dim(fitting[0], "attribute", f"equals {fitting[0]} among the names given")
@@ -270,6 +289,22 @@ def _fitting(every: Sequence[tuple[Observation, int]], owner: str) -> list[str]:
     ]
 
 
+def _configured(every: Sequence[tuple[Observation, int]], name: str) -> Dim | None:
+    """The one field of the configuration that equals an axis, where a module's attribute is none.
+
+    What a module works out for itself may be a ratio of two fields that merely equals another.
+    """
+    config = every[0][0].config
+    if name in config:
+        return None
+    fitting = [
+        field for field in config if all(run.config.get(field) == size for run, size in every)
+    ]
+    if len(fitting) != 1:
+        return None
+    return Dim(fitting[0], "attribute", f"equals {fitting[0]} of the model's configuration")
+
+
 def _agreed(declared: Dim | None, probed: Dim) -> Dim:
     """What the source declares, with what the probes found beside it when they differ."""
     if declared is None:
@@ -277,11 +312,6 @@ def _agreed(declared: Dim | None, probed: Dim) -> Dim:
     if probed.evidence == "probe" and probed.name != declared.name:
         return replace(declared, detail=f'declared "{declared.detail}"; probed: {probed.name}')
     return replace(declared, detail=f'declared "{declared.detail}"')
-
-
-def in_first_layer(path: str) -> str:
-    """The path of the same thing in the first of equal layers: ``blocks.7.wq`` to ``blocks.0.wq``."""
-    return re.sub(r"(?<![\w])\d+(?![\w])", "0", path)
 
 
 def _owners(path: str) -> Iterator[str]:

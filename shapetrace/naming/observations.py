@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,12 +21,14 @@ class Observation:
         shapes: Every recorded shape.
         parameters: Every parameter's and buffer's shape, by path.
         attributes: The integers that each module of the user's holds, by path and name.
+        config: The integers of the configuration that the model carries.
     """
 
     sizes: Mapping[str, int]
     shapes: Mapping[Key, Shape]
     parameters: Mapping[str, Shape]
     attributes: Mapping[str, Mapping[str, int]]
+    config: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -56,6 +59,11 @@ class Probing:
     given: dict[str, int] = field(default_factory=dict)
     unnamed: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+
+def in_first_layer(path: str) -> str:
+    """The path of the same thing in the first of equal layers: ``blocks.7.wq`` to ``blocks.0.wq``."""
+    return re.sub(r"(?<![\w])\d+(?![\w])", "0", path)
 
 
 def keyed(

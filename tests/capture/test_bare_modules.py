@@ -45,10 +45,13 @@ def test_a_bare_sequence_shows_each_of_its_modules():
 @pytest.mark.parametrize(
     ("make", "returned"),
     [
-        (lambda: nn.LSTM(8, 6, batch_first=True), ["B n hidden_size", *["1 B hidden_size"] * 2]),
-        (lambda: nn.GRU(8, 6, batch_first=True), ["B n hidden_size", "1 B hidden_size"]),
+        (
+            lambda: nn.LSTM(8, 6, batch_first=True),
+            ["B n hidden_size", *["num_layers B hidden_size"] * 2],
+        ),
+        (lambda: nn.GRU(8, 6, batch_first=True), ["B n hidden_size", "num_layers B hidden_size"]),
         (lambda: nn.Conv1d(5, 7, 3, padding=1), ["B out_channels 8"]),
-        (lambda: nn.LayerNorm(8), ["B n 8"]),
+        (lambda: nn.LayerNorm(8), ["B n normalized_shape_0"]),
     ],
     ids=["LSTM", "GRU", "Conv1d", "LayerNorm"],
 )
@@ -61,7 +64,7 @@ def test_bare_attention_and_encoder_layers():
     x = torch.ones(2, 5, 8)
     attention = nn.MultiheadAttention(8, 2, batch_first=True).eval()
     rows = rows_of(attention, x, x, x, B=2, n=5)
-    assert ("", "return[0]", "B n 8") in rows
+    assert ("", "return[0]", "B n embed_dim") in rows
     assert ("", "return[1]", "B n n") in rows
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     rows = rows_of(nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval(), x, B=2, n=5)

@@ -123,7 +123,7 @@ def study(case: Case) -> Study:
 
 def _study(case: Case) -> Study:
     needs(case.package)
-    build, inputs, subject = _made(case)
+    build, inputs, subject = made(case)
     model, twin = build(), build()
     with torch.no_grad():
         torch.manual_seed(0)
@@ -148,7 +148,7 @@ def _study(case: Case) -> Study:
     return Study(case, expected, actual, left, trace, plain, calls, counted, paths)
 
 
-def _made(case: Case) -> tuple[Callable[[], nn.Module], CallInputs, Any]:
+def made(case: Case) -> tuple[Callable[[], nn.Module], CallInputs, Any]:
     if not isinstance(case.target, str):
         make = case.target
         assert callable(case.inputs)

@@ -16,6 +16,8 @@ from torch.fx.experimental.symbolic_shapes import (
 
 import shapetrace
 from shapetrace.api.tracing.trace_target import Request, trace_target
+from shapetrace.capture.probing.choose_sizes import labels
+from shapetrace.capture.target.remake import remake
 from shapetrace.dims import evaluate
 from tests.covered import named_models as m
 from tests.covered.study import dims_of
@@ -85,9 +87,9 @@ def test_an_instance_that_looks_at_values_keeps_its_own():
     model = m.ByValue().eval()
     x, lengths = torch.ones(2, 5, 4), torch.tensor([3, 2])
     trace = shapetrace.trace(model, x, lengths, dims={"B": 2, "n": 5})
-    assert "B n 6" in dims_of(trace, "ByValue.forward", "x")
+    assert "B n width" in dims_of(trace, "ByValue.forward", "x")
     (kept,) = dims_of(trace, "ByValue.forward", "kept")
-    assert kept == "B 3 6"
+    assert kept == "B 3 width"
 
 
 def test_roundings_are_told_apart():
@@ -155,6 +157,12 @@ def symbolic(model, tensor, names):
     ]
 
 
+def labelled(integers):
+    """A model's own sizes by what expressions call them."""
+    names = labels([*integers])
+    return {names[name]: size for name, size in integers.items()}
+
+
 @pytest.mark.parametrize(
     ("make", "shape", "names"),
     [
@@ -176,6 +184,8 @@ def test_symbolic_sizes_give_the_same_expressions(make, shape, names):
     dims = {name: size for name, size in zip(names, shape, strict=True) if name}
     trace = shapetrace.trace(model, x, dims=dims)
     symbols, expected = symbolic(model, x, names)
+    found = remake(model)
+    own = labelled(found.integers) if found is not None else {}
     root = [s.path == "" and s.kind == "module" for s in trace.scopes].index(True)
     returned = [
         r for r in trace.tensors if r.scope == root and trace.sites[r.site].kind == "return"
@@ -187,7 +197,7 @@ def test_symbolic_sizes_give_the_same_expressions(make, shape, names):
                 assert int(expression) == size
                 continue
             for extra in range(9):
-                sizes = {name: given + extra for name, given in dims.items()}
+                sizes = own | {name: given + extra for name, given in dims.items()}
                 at = {symbol: sizes[name] for name, symbol in symbols.items()}
                 truth = int(expression.subs(at)) if hasattr(expression, "subs") else int(expression)
                 assert evaluate(dim.name, sizes) == truth, (dim, expression)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture.probing.choose_sizes import labels
-from shapetrace.capture.probing.model_sizes import attributes, parameter_shapes
+from shapetrace.capture.probing.model_sizes import attributes, configured, parameter_shapes
 from shapetrace.capture.recorder.assemble import assemble
 from shapetrace.capture.recorder.calls import module_names
 from shapetrace.capture.recorder.hooks import activate
@@ -105,6 +105,7 @@ class ProbeRuns:
             },
             parameter_shapes(model),
             attributes(model),
+            configured(model),
         )
 
     def _run(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from shapetrace.capture.target.inputs import CallInputs
+from shapetrace.capture.target.remake import Remake, remake
 from shapetrace.capture.target.subject import Arguments, Subject
 from shapetrace.capture.values import members
 from shapetrace.capture.weightless.modes import makes_real_tensors
@@ -66,16 +67,88 @@ def subject_of(
     """
     axes, sizes = name_axes(inputs, dims)
     given = {name: size for name, size in (dims or {}).items() if name not in sizes}
-
-    def build(_: Mapping[str, int]) -> nn.Module:
-        return weightless_copy(model)
+    guessed = dict.fromkeys(sizes, dims is None)
+    found = remake(model)
+    if found is None:
+        own: Own = Own({}, lambda _: weightless_copy(model))
+        loose: dict[str, int] = {}
+    else:
+        own = _own(model, found, sizes, guessed=dims is None)
+        axes, loose = _with_loose(inputs, axes)
 
     def arguments(new: Mapping[str, int], _: Mapping[str, int]) -> Arguments:
         made: Arguments = resized((inputs.args, inputs.kwargs), axes, new)
         return made
 
-    guessed = dict.fromkeys(sizes, dims is None)
-    return Subject({}, sizes, build, arguments, rebuilt=False, guessed=guessed, given=given)
+    return Subject(
+        own.integers,
+        sizes,
+        own.build,
+        arguments,
+        rebuilt=found is not None,
+        guessed=guessed,
+        loose=loose,
+        given=given,
+    )
+
+
+class Own(NamedTuple):
+    """What a model is made from, by the names that expressions use, and what makes it."""
+
+    integers: Mapping[str, int]
+    build: Callable[[Mapping[str, int]], nn.Module]
+
+
+def _own(model: nn.Module, found: Remake, sizes: Mapping[str, int], *, guessed: bool) -> Own:
+    """How to make a copy of a live model that is in its modes and has its dtypes."""
+    taken = dict.fromkeys(sizes, 0) if guessed else sizes
+    names = {apart(name, size, taken): name for name, size in found.integers.items()}
+    integers = {label: found.integers[name] for label, name in names.items()}
+    modes = {path: module.training for path, module in members.named_modules(model)}
+    dtypes = {path: tensor.dtype for path, tensor in weights(model)}
+    default = torch.get_default_dtype()
+
+    def build(given: Mapping[str, int]) -> nn.Module:
+        changed = {names[label]: size for label, size in given.items() if integers[label] != size}
+        if makes_real_tensors() and not changed:
+            return weightless_copy(model)
+        made = found.make(changed)
+        for path, module in members.named_modules(made):
+            module.training = modes.get(path, model.training)
+        for path, tensor in weights(made):
+            dtype = dtypes.get(path, default)
+            if tensor.dtype != dtype:
+                tensor.data = tensor.data.to(dtype)
+        return made
+
+    return Own(integers, build)
+
+
+def weights(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Every parameter and buffer, by path."""
+    yield from members.named_parameters(model)
+    yield from members.named_buffers(model)
+
+
+def _with_loose(inputs: CallInputs, axes: Axes) -> tuple[Axes, dict[str, int]]:
+    """Axes of the inputs with one without a name called by its place, and the sizes of those."""
+    found: Axes = dict(axes)
+    loose: dict[str, int] = {}
+    for place, tensor in inputs.tensors():
+        if id(tensor) in axes:
+            named = [name or f"{place}[{axis}]" for axis, name in enumerate(axes[id(tensor)])]
+            found[id(tensor)] = tuple(named)
+            loose.update(
+                (name, size)
+                for name, old, size in zip(named, axes[id(tensor)], tensor.shape, strict=True)
+                if not old
+            )
+    return found, loose
+
+
+def apart(name: str, size: int, axes: Mapping[str, int]) -> str:
+    """What an integer is called beside axes of inputs, one of which may have its name only."""
+    return f"init_{name}" if axes.get(name, size) != size else name
 
 
 def weightless_copy(model: nn.Module) -> nn.Module:

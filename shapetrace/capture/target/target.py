@@ -13,7 +13,7 @@ from torch import nn
 
 from shapetrace.capture.target.argument_types import misfitting
 from shapetrace.capture.target.inputs import CallInputs, from_specs
-from shapetrace.capture.target.instances import name_axes, resized, weightless_copy
+from shapetrace.capture.target.instances import apart, name_axes, resized, weightless_copy
 from shapetrace.capture.target.loading import load_object
 from shapetrace.capture.target.recipes import Configured, Ready, Recipe, call, configured, integers
 from shapetrace.capture.target.subject import Arguments, Subject
@@ -83,7 +83,7 @@ class Target:
         axes, sizes = ({}, dict(specs.sizes)) if specs is not None else name_axes(inputs, None)
         ready = self.recipe.make({}) if isinstance(self.recipe, Ready) else None
         own = self.integers() if self.rebuilds else {}
-        names = {_apart(name, size, sizes): name for name, size in own.items()}
+        names = {apart(name, size, sizes): name for name, size in own.items()}
         known = {label: own[name] for label, name in names.items()}
 
         def build(given: Mapping[str, int]) -> nn.Module:
@@ -145,11 +145,6 @@ def resolve(text: str, arguments: Sequence[str] = (), hf_config: Sequence[str] =
             f"--hf-config is for Hugging Face classes, and {text} has no config_class; use --arg"
         )
     return Target(text, call(found, text, arguments))
-
-
-def _apart(name: str, size: int, axes: Mapping[str, int]) -> str:
-    """What an integer is called beside axes of inputs, one of which may have its name only."""
-    return f"init_{name}" if axes.get(name, size) != size else name
 
 
 def _is_configured(found: Any) -> bool:

@@ -9,10 +9,11 @@ import shapetrace
 
 
 class Wide(nn.Module):
-    """A width that only the weights have."""
+    """A width that only the weights have, and a constructor that can't be called by name."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, *widths: int) -> None:
         super().__init__()
+        (width,) = widths
         self.a = nn.Linear(8, width)
         self.b = nn.Linear(width, 5)
 
