@@ -27,6 +27,7 @@ from shapetrace.capture.recorder.repeats import write_out
 from shapetrace.capture.recorder.swap import Swap, swap
 from shapetrace.capture.source.discover import Wanted, reachable
 from shapetrace.capture.values import members
+from shapetrace.capture.values.quietly import quietly
 from shapetrace.records.signature import Signature
 from shapetrace.records.trace import (
     Failure,
@@ -61,13 +62,15 @@ class Recording:
         self._sizes = dict(sizes or {})
         self._names, self._numbers = module_names(model)
         self._members = _members(model, self._numbers)
-        alike = twins(model, self._numbers) if model is not None and repeats else frozenset[int]()
-        self._recorder = Recorder(self._numbers, self._members, alike, operators=operators)
+        alike = quietly(twins, model, self._numbers) if model is not None and repeats else ()
+        self._recorder = Recorder(
+            self._numbers, self._members, frozenset(alike), operators=operators
+        )
         self._swap = Swap()
         self._opaque = tuple(_opaque(model))
         self._called: set[int] = set()
         self._functions: dict[str, list[FunctionType]] = {}
-        self._parameters = _parameters(model, self._recorder)
+        self._parameters = quietly(_parameters, model, self._recorder)
         self._before = len(self._recorder.storages.blocks)
         self._failure: Failure | None = None
         self._started = self._seconds = 0.0
@@ -106,7 +109,7 @@ class Recording:
                 self._recorder.mode.__exit__(None, None, None)
             activate(None)  # explaining runs code of the model's, such as extra_repr
             if error is not None:
-                self._failure = blame(error, self._recorder.events, self._block_of)
+                self._failure = quietly(blame, error, self._recorder.events, self._block_of)
             self._recorder.close()
         finally:
             activate(None)
@@ -124,7 +127,7 @@ class Recording:
     def trace(self) -> Trace:
         """What was recorded; available once the block has ended."""
         if self._trace is None:
-            self._trace = self._finish()
+            self._trace = quietly(self._finish)
             self._members = []
             self._recorder = Recorder({})
         return self._trace

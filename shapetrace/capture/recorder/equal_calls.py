@@ -22,13 +22,13 @@ from torch import nn
 from torch.nn.modules import module as torch_module
 
 from shapetrace.capture.values import members
+from shapetrace.capture.values.quietly import PLAIN
 from shapetrace.capture.values.tensors_in import SCALARS
 
 Key = tuple[Any, ...]
 
 _OWN_MODULE = "shapetrace.model."
 _OWN_CODE = str(Path(__file__).parents[2] / "model")
-_PLAIN = frozenset({torch.Tensor, nn.Parameter})
 _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 _HOOKS = tuple(name for name in vars(nn.Module()) if name.endswith("_hooks"))
 _SWITCHES: tuple[Callable[[], object], ...] = (
@@ -133,7 +133,7 @@ def _tensors(table: Mapping[str, torch.Tensor | None]) -> Iterator[Key]:
 
 
 def _tensor(tensor: torch.Tensor) -> Key:
-    if type(tensor) not in _PLAIN or tensor.layout is not torch.strided or tensor.is_nested:
+    if type(tensor) not in PLAIN or tensor.layout is not torch.strided or tensor.is_nested:
         raise _UnknownError
     return (
         tensor.shape,

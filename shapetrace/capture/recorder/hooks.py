@@ -16,9 +16,10 @@ import torch
 from torch import nn
 
 from shapetrace.capture.recorder import events as kinds
-from shapetrace.capture.recorder.recorder import PLAIN, Recorder
+from shapetrace.capture.recorder.recorder import Recorder
 from shapetrace.capture.source import registry
 from shapetrace.capture.source.braces import worths
+from shapetrace.capture.values.quietly import PLAIN, is_overheard, quietly
 from shapetrace.capture.values.tensors_in import is_container, stored
 
 _strided = torch.strided
@@ -86,6 +87,8 @@ def see(binding: int, value: Any) -> Any:  # noqa: C901 - the hot path, written 
     recorder = _active.recorder
     if recorder is None or recorder.thread != get_ident():
         return value
+    if is_overheard():
+        return quietly(see, binding, value)
     kind = type(value)
     if kind in PLAIN and value.layout is _strided:
         replay = recorder.replay
@@ -121,6 +124,9 @@ def see_all(bindings: tuple[int, ...], values: tuple[Any, ...]) -> None:
     recorder = _active.recorder
     if recorder is None or recorder.thread != get_ident():
         return
+    if is_overheard():
+        quietly(see_all, bindings, values)
+        return
     opaque = recorder.opaque
     for value in values:
         if type(value) not in opaque:
@@ -140,7 +146,7 @@ def hold(function: int, arguments: dict[str, Any]) -> None:
     recorder = _active.recorder
     if recorder is not None and recorder.replay is None and recorder.thread == get_ident():
         texts = registry.REGISTRY.functions[function].braces
-        recorder.append((kinds.HOLD, worths(texts, arguments)))
+        recorder.append((kinds.HOLD, quietly(worths, texts, arguments)))
 
 
 def mark(value: Any = None) -> Any:

@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _pop_mode, _push_mod
 
 from shapetrace.capture.recorder.events import FAILED_OP, OP, Event
 from shapetrace.capture.recorder.storages import Storages
+from shapetrace.capture.values.quietly import PLAIN, is_overheard, quietly
 from shapetrace.capture.values.tensors_in import sizes_of
 from shapetrace.cost import ATTRIBUTES, FORMULAS
 from shapetrace.records.trace import StorageKind
@@ -124,16 +125,19 @@ class OperatorMode(TorchDispatchMode):
         try:
             result = func(*args, **kwargs) if kwargs else func(*args)
         except BaseException:
-            shapes = _input_shapes(plan, args, kwargs or {})
+            shapes = quietly(_input_shapes, plan, args, kwargs or {})
             self._events.append((FAILED_OP, plan.name, shapes))
             raise
-        kwargs = kwargs or {}
-        attributes = _attributes(plan, args, kwargs) if plan.looks else ()
-        self.note(plan, _input_shapes(plan, args, kwargs), attributes, result)
+        if is_overheard():
+            quietly(self._note, plan, args, kwargs or {}, result)
+        else:
+            self._note(plan, args, kwargs or {}, result)
         return result
 
-    def note(self, plan: Plan, inputs: Shapes, attributes: tuple[Any, ...], result: Any) -> None:
+    def _note(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         """Append the event of an operator that has run, and meet its new storages."""
+        inputs = _input_shapes(plan, args, kwargs)
+        attributes = _attributes(plan, args, kwargs) if plan.looks else ()
         index = self._storages.index
         met = len(self._storages.blocks)
         dtype = None
@@ -179,11 +183,13 @@ class OperatorMode(TorchDispatchMode):
         name = getattr(function, "__name__", "call")
         full_name = f"higher_order.{name}" if name == "flex_attention" else f"torch.{name}"
         plan = Plan(function, full_name, None, ())
-        self.note(plan, _input_shapes(plan, args, kwargs), (), result)
+        quietly(self._note, plan, args, kwargs, result)
         return result
 
 
 def _shape(tensor: torch.Tensor) -> tuple[int, ...]:
+    if type(tensor) not in PLAIN:
+        return quietly(sizes_of, tensor)
     try:
         return tensor.shape
     except RuntimeError:  # a nested tensor

@@ -17,11 +17,9 @@ from shapetrace.capture.recorder.operators import OperatorMode
 from shapetrace.capture.recorder.repeats import Replay, Template, learn
 from shapetrace.capture.recorder.storages import Storages
 from shapetrace.capture.values import members
+from shapetrace.capture.values.quietly import PLAIN, quietly
 from shapetrace.capture.values.tensors_in import SCALARS, elements, sizes_of
 from shapetrace.records.trace import StorageKind
-
-PLAIN = frozenset({torch.Tensor, nn.Parameter})
-"""Types whose properties run no code of the user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +126,15 @@ class Recorder:
             block = self.storages.index(tensor, self._unmet)
             device = tensor.device if block is None else None
             return tensor.shape, tensor.dtype, block, tensor.requires_grad, "", device
-        with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001
-            strided = tensor.layout is torch.strided
-            layout = "" if strided else str(tensor.layout).removeprefix("torch.")
-            layout = "nested" if strided and tensor.is_nested else layout
-            block = self.storages.index(tensor, self._unmet)
-            sizes = sizes_of(tensor)
-            return sizes, tensor.dtype, block, tensor.requires_grad, layout, tensor.device
+        return quietly(self._seen_oddly, tensor)
+
+    def _seen_oddly(self, tensor: torch.Tensor) -> Seen:
+        strided = tensor.layout is torch.strided
+        layout = "" if strided else str(tensor.layout).removeprefix("torch.")
+        layout = "nested" if strided and tensor.is_nested else layout
+        block = self.storages.index(tensor, self._unmet)
+        sizes = sizes_of(tensor)
+        return sizes, tensor.dtype, block, tensor.requires_grad, layout, tensor.device
 
     def see_inside(self, bound: Iterable[tuple[int, Any]]) -> None:
         """Several names were bound by one statement, or one to a container."""

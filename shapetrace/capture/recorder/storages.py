@@ -13,6 +13,7 @@ from functools import partial
 
 import torch
 
+from shapetrace.capture.values.quietly import PLAIN, quietly
 from shapetrace.records.trace import StorageKind
 
 Block = tuple[int, StorageKind, torch.device]
@@ -44,7 +45,11 @@ class Storages:
             The number, or None where torch keeps no storage (sparse, functorch, ...).
         """
         try:
-            storage = tensor.untyped_storage()
+            storage = (
+                tensor.untyped_storage()
+                if type(tensor) in PLAIN
+                else quietly(torch.Tensor.untyped_storage, tensor)
+            )
         except (NotImplementedError, RuntimeError):
             return None
         known = self.live.get(storage._cdata)  # noqa: SLF001 - data_ptr() is 0 on meta

@@ -16,8 +16,8 @@ from shapetrace.capture.recorder import events
 from shapetrace.capture.recorder.assemble import UNSEEN
 from shapetrace.cost import summarise
 from shapetrace.model import ModelConfig, build
-from tests.capture.equal_but_different import DIFFERENT
 from tests.capture.models_under_test import CASES, Stack, rand
+from tests.capture.recorder.equal_but_different import DIFFERENT
 
 VARIANTS = [
     {},
