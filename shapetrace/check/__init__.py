@@ -45,7 +45,7 @@ def check(
     """
     varying = frozenset(name for name, _ in trace.sizes)
     built = {name: size for name, size in whole_numbers(trace).items() if name not in varying}
-    agreement = Probed(built, probed or {})
+    agreement = Probed(built, probed or {}, inputs=dict(trace.sizes))
     run = pins(trace, pinned, owned)
     classes = Classes(run.names, varying, owned or {}, probed or {})
     bound: dict[int, Bindings] = {}

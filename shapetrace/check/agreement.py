@@ -125,11 +125,13 @@ class Probed:
             all of it.
         dims: Meanings by tensor, found by probes.
         meanings: For each call, what each name of its own turned out to be, and where.
+        inputs: The sizes of the inputs' named axes.
     """
 
     universe: Mapping[str, int]
     dims: Mapping[int, tuple[Dim, ...]]
     meanings: dict[tuple[int, str], tuple[str, int]] = field(default_factory=dict)
+    inputs: Mapping[str, int] = field(default_factory=dict)
 
     def check(self, trace: Trace, index: int) -> Iterator[Mismatch]:
         """Findings about one value with a single declared shape that holds."""
@@ -163,12 +165,26 @@ class Probed:
                 return f"`{name}` is `{found}` in {place}, but `{meaning}` {who}: equal only by today's numbers"
             case Named(name, per_leaf=False) | Symbolic(name):
                 meaning = self._translated(name, record.scope)
-                if not meaning or same(meaning, found):
+                if not meaning or same(meaning, found) or self._moved_alike(meaning, found):
                     return ""
                 return (
                     f"axis `{name}` in {place} is really `{found}`: equal only by today's numbers"
                 )
         return ""
+
+    def _moved_alike(self, meaning: str, found: str) -> bool:
+        """Whether probes, which double one size at a time, can't tell two expressions apart.
+
+        ``min(M, N)`` is ``N`` wherever they looked while `M` is large; that is no accident.
+        """
+        if meaning.isidentifier():
+            return False
+        base = {**self.universe, **self.inputs}
+        points = [base, *({**base, name: 2 * size} for name, size in base.items())]
+        try:
+            return all(evaluate(meaning, p) == evaluate(found, p) for p in points)
+        except (ExpressionError, UnboundNameError):
+            return False
 
     def _translated(self, text: str, scope: int) -> str:
         """An expression with a call's own names by what they mean; empty where one is unknown."""
@@ -191,7 +207,9 @@ def same(left: str, right: str) -> bool:
     names = tuple(dict.fromkeys([*names_in(left), *names_in(right)]))
     if len(names) > len(_PRIMES) - 2:
         return left == right
-    points = ({n: _PRIMES[i + k] for i, n in enumerate(names)} for k in range(3))
+    points = [{n: _PRIMES[i + k] for i, n in enumerate(names)} for k in range(3)]
+    # the other way round too: `min(a, b)` is `a` only while `a` is the lesser
+    points += [{n: _PRIMES[i + 1] for i, n in enumerate(reversed(names))}]
     try:
         return left == right or all(evaluate(left, p) == evaluate(right, p) for p in points)
     except (ExpressionError, UnboundNameError):

@@ -11,6 +11,7 @@ from shapetrace.check.rules import rule_of
 
 if TYPE_CHECKING:
     from shapetrace.check.enforcement import Unenforced
+    from shapetrace.check.misfit import Misfit
     from shapetrace.check.mismatch import Mismatch
     from shapetrace.records.trace import Trace
 
@@ -63,7 +64,7 @@ class Finding:
         """The finding for people, several lines without a last newline."""
         first, *others = self.reasons
         seen = (
-            f'observed {self.observed}   annotated "{self.annotated}"   ' if self.observed else ""
+            f"observed {self.observed}   annotated {quoted(self.annotated)}   " if self.observed else ""
         )
         lines = [
             f"{self.code} {first}",
@@ -79,6 +80,11 @@ class Finding:
 
     def __str__(self) -> str:
         return self.text
+
+
+def quoted(annotated: str) -> str:
+    """Dims in quotes; a whole annotation, which has its own, as it is."""
+    return annotated if '"' in annotated or "[" in annotated else f'"{annotated}"'
 
 
 def _at(sizes: Sizes) -> str:
@@ -117,6 +123,41 @@ def _of_mismatch(trace: Trace, found: Mismatch, sizes: Sizes) -> Finding:
         found.fix,
         found.calls,
         sizes,
+    )
+
+
+def from_misfits(
+    misfits: Iterable[Misfit], known: Iterable[Finding], sizes: Sizes = ()
+) -> list[Finding]:
+    """Findings about whole values, where none speaks of a tensor in the same value.
+
+    Args:
+        misfits: What type checkers refuse.
+        known: Findings of the same run.
+        sizes: What was changed for this run.
+    """
+    told = {(one.file, one.function, one.name.partition("[")[0].partition(".")[0]) for one in known}
+    fresh = (one for one in misfits if (one.file, one.function, one.name) not in told)
+    return [_of_misfit(one, sizes) for one in fresh]
+
+
+def _of_misfit(found: Misfit, sizes: Sizes) -> Finding:
+    rule = rule_of(found.kind)
+    return Finding(
+        code=rule.code,
+        rule=rule.name,
+        kind=found.kind,
+        file=found.file,
+        line=found.line,
+        function=found.function,
+        name=found.name,
+        path="",
+        reasons=found.reasons,
+        observed=found.observed,
+        annotated=found.annotated,
+        fix=found.fix,
+        calls=found.calls,
+        sizes=sizes,
     )
 
 

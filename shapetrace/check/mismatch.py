@@ -23,6 +23,7 @@ MismatchKind = Literal[
     "unresolved",
     "pinned",
     "probe",
+    "form",
 ]
 
 

@@ -9,6 +9,7 @@ JSON is one object, whose keys keep their meaning while ``format_version`` is 1:
                   "values": 48,       # values that were compared with one
                   "silenced": 0,      # findings that a comment silences
                   "notes": ["..."],   # what could not be done
+                  "unchecked": ["..."],  # annotations that no run came to, and why
                   "error": null}],    # how the model failed: "ValueError: ..."
      "findings": [{"target", "code": "ST101", "rule": "size", "kind": "size",
                    "file", "line", "function": "Block.forward", "name": "x", "path": "blocks.0",
@@ -31,6 +32,7 @@ from typing import Any
 from shapetrace.check.findings import Finding, Sizes
 
 FORMAT_VERSION = 1
+_MOST_UNCHECKED = 10
 FORMATS = ("full", "concise", "json", "github")
 
 
@@ -47,6 +49,7 @@ class TargetFindings:
         silenced: How many findings a comment silences.
         notes: What could not be done.
         error: How the model failed; empty when it did not.
+        unchecked: Functions with annotations that nothing was compared with, and why.
     """
 
     target: str
@@ -57,6 +60,7 @@ class TargetFindings:
     silenced: int = 0
     notes: tuple[str, ...] = ()
     error: str = ""
+    unchecked: tuple[str, ...] = ()
 
 
 def render(results: Sequence[TargetFindings], form: str) -> str:
@@ -79,6 +83,11 @@ def summary(results: Sequence[TargetFindings]) -> str:
 def _summed_up(result: TargetFindings) -> Iterator[str]:
     for note in result.notes:
         yield f"note: {result.target}: {note}"
+    for line in result.unchecked[:_MOST_UNCHECKED]:
+        yield f"not checked: {line}"
+    if len(result.unchecked) > _MOST_UNCHECKED:
+        more = len(result.unchecked) - _MOST_UNCHECKED
+        yield f"not checked: {counted(more, 'function')} more (--format json lists them)"
     if not result.annotations:
         yield (
             f"{result.target}: no annotation was met in {counted(len(result.runs), 'run')}; "
@@ -155,6 +164,7 @@ def _target(result: TargetFindings) -> dict[str, Any]:
         "values": result.values,
         "silenced": result.silenced,
         "notes": list(result.notes),
+        "unchecked": list(result.unchecked),
         "error": result.error or None,
     }
 

@@ -21,6 +21,7 @@ from shapetrace.installed import installed_package
 if TYPE_CHECKING:
     from torch import nn
 
+    from shapetrace.capture.declared.judge_values import Judged
     from shapetrace.capture.recording import Recording
     from shapetrace.capture.source.discover import Wanted
     from shapetrace.capture.target.inputs import CallInputs
@@ -91,13 +92,15 @@ class _Checking:
     def all(self) -> BaseException | None:
         """The run as asked, at other sizes of the inputs, and of the model; how it failed."""
         from shapetrace.api.tracing.probe_names import probed  # noqa: PLC0415 - needs torch
+        from shapetrace.capture.declared.bypass import unenforced  # noqa: PLC0415
         from shapetrace.capture.probing.resized_models import owned_sizes  # noqa: PLC0415
 
         self.owned = owned_sizes(self.model)
         subject = self.target.subject(self.inputs)
-        probing, wanted = probed(
-            subject, lambda name: self.progress(f"naming: {name} at another size")
-        )
+        with unenforced():
+            probing, wanted = probed(
+                subject, lambda name: self.progress(f"naming: {name} at another size")
+            )
         self.tally.notes += probing.notes
         self.config = {
             self.aliases.get(name, name): size
@@ -109,17 +112,17 @@ class _Checking:
             self._other_inputs(wanted or None)
             if probing.base is not None:
                 self._other_models(subject, probing, wanted)
+        self.tally.unmet()
         return error
 
     def _as_asked(self, probing: Probing, wanted: Wanted | None) -> BaseException | None:
         sizes = self._sizes()
         self.progress("running one pass")
-        recording, error = self._recorded(self.inputs, wanted, sizes)
+        recording, error, whole = self._recorded(self.inputs, wanted, sizes)
         trace = recording.trace
         found = check(trace, probed=_probed_dims(trace, probing, self.aliases), owned=self.owned)
         lax = from_unenforced(unenforced(recording.signatures()))
-        findings = [*from_mismatches(trace, found), *lax]
-        self.tally.add(trace, tuple(sizes.items()), findings)
+        self.tally.add(trace, tuple(sizes.items()), [*from_mismatches(trace, found), *lax], whole)
         return error
 
     def _sizes(self) -> dict[str, int]:
@@ -129,14 +132,14 @@ class _Checking:
         for change, inputs in self._resized():
             told = ", ".join(f"{name}={size}" for name, size in change.items())
             self.progress(f"running with {told}")
-            recording, error = self._recorded(inputs, wanted, {**self._sizes(), **change})
+            recording, error, whole = self._recorded(inputs, wanted, {**self._sizes(), **change})
             if error is not None:
                 why = str(error).strip().partition("\n")[0]
                 self.tally.notes.append(f"not run with {told}: {type(error).__name__}: {why}")
                 continue
             sizes, trace = tuple(change.items()), recording.trace
             found = from_mismatches(trace, check(trace, owned=self.owned), sizes)
-            self.tally.add(trace, sizes, found)
+            self.tally.add(trace, sizes, found, whole)
 
     def _resized(self) -> Iterator[tuple[dict[str, int], CallInputs]]:
         """The inputs at other sizes, with what was changed."""
@@ -164,10 +167,11 @@ class _Checking:
 
     def _other_models(self, subject: Subject, probing: Probing, wanted: Wanted) -> None:
         from shapetrace.api.tracing.probe_names import no_complaints, run_tamely  # noqa: PLC0415
+        from shapetrace.capture.declared import bypass  # noqa: PLC0415 - these need torch
         from shapetrace.capture.probing.resized_models import elsewhere  # noqa: PLC0415
 
         self.progress("running with the model at other sizes")
-        with redirect_stdout(io.StringIO()), no_complaints():
+        with redirect_stdout(io.StringIO()), no_complaints(), bypass.unenforced():
             runs = list(elsewhere(subject, probing, wanted, run_tamely))
         for name, size, trace in runs:
             sizes = ((self.aliases.get(name, name), size),)
@@ -176,11 +180,17 @@ class _Checking:
 
     def _recorded(
         self, inputs: CallInputs, wanted: Wanted | None, sizes: Mapping[str, int]
-    ) -> tuple[Recording, BaseException | None]:
+    ) -> tuple[Recording, BaseException | None, Judged]:
+        """One run: what was recorded, how it failed, and the verdict on whole values."""
         import torch  # noqa: PLC0415
 
+        from shapetrace.capture.declared.bypass import unenforced  # noqa: PLC0415
+        from shapetrace.capture.declared.judge_values import judged, watcher_of  # noqa: PLC0415
         from shapetrace.capture.recording import record  # noqa: PLC0415
+        from shapetrace.capture.source.discover import reachable  # noqa: PLC0415
 
+        wanted = reachable(self.model) if wanted is None else wanted
+        watcher = watcher_of(wanted)
         recording = record(
             self.model,
             wanted=wanted,
@@ -191,19 +201,27 @@ class _Checking:
         )
         error: BaseException | None = None
         try:
-            with torch.set_grad_enabled(self.request.train), recording:
+            grad = torch.set_grad_enabled(self.request.train)
+            with grad, unenforced(), watcher.watching(), recording:
                 self.model(*inputs.args, **inputs.kwargs)
         except (Exception, SystemExit) as raised:  # noqa: BLE001 - it is reported
             error = raised
-        return recording, error
+        return recording, error, judged(watcher)
 
 
 def _other_sizes(sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
-    """All a little larger and no two alike; then each alone doubled."""
+    """All a little larger and no two alike, in either order; then each alone doubled.
+
+    The greatest becomes the least once: an axis may be the lesser of two.
+    """
     if not sizes:
         return
-    yield distinct(sizes)
+    larger = distinct(sizes)
+    yield larger
     if len(sizes) > 1:
+        ranked = sorted(larger, key=lambda name: larger[name])
+        turned = zip(ranked, sorted(larger.values(), reverse=True), strict=True)
+        yield dict(turned)
         yield from ({name: 2 * size} for name, size in sizes.items())
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from shapetrace.check.findings import Finding, Sizes, gathered, kept
+from shapetrace.check.findings import Finding, Sizes, from_misfits, gathered, kept
+from shapetrace.check.misfit import Place
+from shapetrace.check.mismatch import short_path
 
 if TYPE_CHECKING:
+    from shapetrace.capture.declared.judge_values import Judged
     from shapetrace.records.trace import Trace
 
 
@@ -25,6 +28,7 @@ class Checked:
         annotations: Places with an annotation that a run came through.
         values: Values that were compared with one.
         notes: What could not be done, one line each.
+        unchecked: Functions with annotations that nothing was compared with, and why.
         error: How the model failed on its inputs; None when it did not.
     """
 
@@ -35,6 +39,7 @@ class Checked:
     annotations: int = 0
     values: int = 0
     notes: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
     error: BaseException | None = None
 
 
@@ -45,26 +50,62 @@ class Tally:
     Attributes:
         findings: Of each run.
         runs: The sizes of each.
-        places: Annotated places that were met.
+        places: Annotations that values were compared with.
         values: How many values were compared.
         notes: What could not be done.
+        missing: Annotations that some run did not come to, and why.
+        unchecked: Functions with annotations that no run came to, and why, a line each.
     """
 
     findings: list[list[Finding]] = field(default_factory=list)
     runs: list[Sizes] = field(default_factory=list)
-    places: set[tuple[str, int, str]] = field(default_factory=set)
+    places: set[Place] = field(default_factory=set)
     values: int = 0
     notes: list[str] = field(default_factory=list)
+    missing: dict[Place, str] = field(default_factory=dict)
+    unchecked: list[str] = field(default_factory=list)
 
-    def add(self, trace: Trace, sizes: Sizes, findings: Iterable[Finding]) -> None:
-        """Count a run."""
+    def add(
+        self,
+        trace: Trace,
+        sizes: Sizes,
+        findings: Iterable[Finding],
+        whole: Judged | None = None,
+    ) -> None:
+        """Count a run.
+
+        Args:
+            trace: What was recorded.
+            sizes: What was changed for it.
+            findings: What is wrong with its tensors.
+            whole: The verdict on its whole values, where they were looked at.
+        """
         self.runs.append(sizes)
-        self.findings.append(list(findings))
+        found = list(findings)
         for record in trace.tensors:
             site = trace.sites[record.site]
             if record.declared is not None and not site.internal:
-                self.places.add((site.file, site.line, site.name + record.element))
+                line = 0 if site.kind in ("argument", "return") else site.line
+                self.places.add(Place(site.file, site.function, site.name, line))
                 self.values += 1
+        if whole is not None:
+            changed = sizes if len(self.runs) > 1 else ()
+            found += from_misfits(whole.misfits, found, changed)
+            self.places |= {replace(place, line=0) for place in whole.places}
+            self.values += whole.values
+            self.missing.update((one.place, one.reason) for one in whole.unchecked)
+        self.findings.append(found)
+
+    def unmet(self) -> None:
+        """Name the annotations that no run came to, a line per function."""
+        by_function: dict[tuple[str, str, str], list[str]] = {}
+        for place, reason in self.missing.items():
+            if replace(place, line=0) not in self.places:
+                key = (place.file, place.function, reason)
+                by_function.setdefault(key, []).append(place.name)
+        for (file, function, reason), names in by_function.items():
+            places = ", ".join(f"`{name}`" for name in names)
+            self.unchecked.append(f"{short_path(file)}: {function} ({places}) {reason}")
 
     def result(
         self, target: str, codes: frozenset[str], own: Callable[[str], bool] = lambda _: True
@@ -83,4 +124,13 @@ class Tally:
         loud, silenced = kept(found, codes, sources)
         notes = tuple(dict.fromkeys(self.notes))
         runs, places = tuple(self.runs), len(self.places)
-        return Checked(target, loud, silenced, runs, places, self.values, notes)
+        return Checked(
+            target=target,
+            findings=loud,
+            silenced=silenced,
+            runs=runs,
+            annotations=places,
+            values=self.values,
+            notes=notes,
+            unchecked=tuple(self.unchecked),
+        )

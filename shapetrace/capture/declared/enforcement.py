@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import FunctionType
-from typing import Any
-
-from jaxtyping import AbstractArray
 
 from shapetrace.capture.declared.namespaces import owner_of
+from shapetrace.capture.declared.shaped import speaks_of_shape
 from shapetrace.capture.source.live_functions import living_functions
 from shapetrace.capture.source.registry import REGISTRY
 from shapetrace.records.signature import Enforcement, Signature
@@ -56,35 +53,42 @@ def _annotated(function: FunctionType) -> Iterator[str]:
                 value = eval(annotation, function.__globals__)  # noqa: S307 - its own annotation
             except Exception:  # noqa: BLE001, S112 - a finding of its own elsewhere
                 continue
-        if _speaks_of_shape(value):
+        if speaks_of_shape(value):
             yield name
 
 
-def _speaks_of_shape(annotation: Any) -> bool:
-    if isinstance(annotation, type) and issubclass(annotation, AbstractArray):
+def checkers() -> Iterator[tuple[FunctionType, FunctionType]]:
+    """Wrappers that check annotations, each with the function that it calls."""
+    return ((wrapper, inner) for inner, wrapper in _pairs() if _is_checker(wrapper))
+
+
+def _is_checker(wrapper: FunctionType) -> bool:
+    place = wrapper.__code__.co_filename
+    if any(checker in place for checker in _CHECKERS):
         return True
-    return any(_speaks_of_shape(part) for part in typing.get_args(annotation))
+    # made with a type checker
+    return "/jaxtyping/" in place and "param_signature" in wrapper.__code__.co_freevars
 
 
 def _wrappers() -> dict[int, FunctionType]:
     """Wrappers by the identity of what they wrap."""
-    found = {}
+    return {id(inner): wrapper for inner, wrapper in _pairs()}
+
+
+def _pairs() -> Iterator[tuple[FunctionType, FunctionType]]:
+    """Functions, each with a wrapper of it."""
     for function in living_functions():
         wrapped = function.__dict__.get("__wrapped__")
-        if wrapped is not None:
-            found[id(wrapped)] = function
-    return found
+        if isinstance(wrapped, FunctionType):
+            yield wrapped, function
 
 
 def _enforcement(function: FunctionType, wrappers: Mapping[int, FunctionType]) -> Enforcement:
     inside, bare = function, False
     while (wrapper := wrappers.get(id(inside))) is not None:
-        place = wrapper.__code__.co_filename
-        if any(checker in place for checker in _CHECKERS):
+        if _is_checker(wrapper):
             return "checked"
-        if "/jaxtyping/" in place:
-            if "param_signature" in wrapper.__code__.co_freevars:  # made with a type checker
-                return "checked"
+        if "/jaxtyping/" in wrapper.__code__.co_filename:
             bare = True
         inside = wrapper
     return "unchecked" if bare else "none"

@@ -49,12 +49,14 @@ class Namespace:
         annotations: The function's own annotations, as Python has evaluated them.
         whole: Whether `names` holds all that the function sees; not so for one made in
             another function, whose variables are gone.
+        variadic: The parameters ``*args`` and ``**kwargs``.
     """
 
     names: Mapping[str, Any]
     own: frozenset[str] = frozenset()
     annotations: Mapping[str, Any] = field(default_factory=dict)
     whole: bool = True
+    variadic: frozenset[str] = frozenset()
 
 
 NOWHERE = Namespace({}, whole=False)
@@ -98,6 +100,8 @@ class Declarations:
         annotation, problem = self._evaluate(owner, text, name)
         if problem:
             return Declared(Declaration(text, (), problem)) if _seems_shaped(text) else None
+        if name in self._namespaces.get(owner, NOWHERE).variadic:
+            _, element = _first_step(element)  # the annotation is that of one item
         found = tuple(_arrays(_descend(annotation, element)))
         if not found:
             return None

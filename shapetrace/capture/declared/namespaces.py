@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from types import CodeType, FunctionType
 
@@ -28,9 +29,10 @@ def namespace(site: FunctionSite, functions: Mapping[str, Sequence[FunctionType]
     function = owner_of(site, functions)
     if function is not None:
         return Namespace(
-            {**function.__globals__, **_closure(function)},
+            {**function.__globals__, **closure_of(function)},
             _bound(function.__code__),
             function.__annotations__,
+            variadic=variadic_of(function.__code__),
         )
     if here:  # made by one of these while it ran
         return Namespace(here[0].__globals__, whole=False)
@@ -50,7 +52,8 @@ def _starts(function: FunctionType) -> int:
     return function.__code__.co_firstlineno
 
 
-def _closure(function: FunctionType) -> dict[str, object]:
+def closure_of(function: FunctionType) -> dict[str, object]:
+    """What the variables of enclosing functions hold."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
         try:
@@ -62,3 +65,10 @@ def _closure(function: FunctionType) -> dict[str, object]:
 
 def _bound(code: CodeType) -> frozenset[str]:
     return frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
+
+
+def variadic_of(code: CodeType) -> frozenset[str]:
+    """The parameters ``*args`` and ``**kwargs``, whose annotations are those of one item."""
+    first = code.co_argcount + code.co_kwonlyargcount
+    count = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return frozenset(code.co_varnames[first : first + count])

@@ -74,6 +74,7 @@ def check(
       ST103  dtype        a tensor has another dtype than declared
       ST104  union        no alternative of a union fits
       ST105  refused      jaxtyping refuses a value for a reason of its own
+      ST106  form         a value has another form than declared: a container's, or None
       ST201  unresolved   an annotation cannot be evaluated
       ST202  unbound      an expression uses a name that nothing binds before
       ST301  two-sizes    one name means two sizes in a class or a model
@@ -167,6 +168,7 @@ def _shown(checked: "Checked") -> "TargetFindings":
         checked.silenced,
         checked.notes,
         "" if error is None else f"{type(error).__name__}: {error}",
+        checked.unchecked,
     )
 
 

@@ -1,0 +1,185 @@
+"""jaxtyping's and beartype's verdict on whole values, and in words what they refuse.
+
+Each call has a context of its own, as under `jaxtyped`; so has each object with annotated
+fields. Values are judged by their likeness: same classes, keys and sizes, no numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from beartype import BeartypeConf, BeartypeStrategy
+from beartype.door import is_bearable
+from jaxtyping import jaxtyped
+
+from shapetrace.capture.declared.forms import Form, UnlikeError, likeness, told
+from shapetrace.capture.declared.refused import Refused, refused
+from shapetrace.capture.declared.shaped import (
+    UNIONS,
+    Shaped,
+    forget,
+    is_array,
+    replaced,
+    shaped_class,
+)
+from shapetrace.capture.declared.watch_values import YIELD, Watcher
+from shapetrace.capture.source.live_functions import functions_of
+from shapetrace.capture.source.registry import is_internal
+from shapetrace.check.misfit import Misfit, Place, Unchecked
+
+_EVERY_ITEM = BeartypeConf(strategy=BeartypeStrategy.On)
+
+
+@dataclass(slots=True)
+class Judged:
+    """What judging came to.
+
+    Attributes:
+        misfits: What is refused.
+        places: The annotations that values were compared with.
+        values: How many values were.
+        unlike: Annotations of whose values no likeness can be made, and why.
+        unchecked: Annotations that no value was compared with.
+    """
+
+    misfits: list[Misfit] = field(default_factory=list)
+    places: set[Place] = field(default_factory=set)
+    values: int = 0
+    unlike: dict[Place, str] = field(default_factory=dict)
+    unchecked: list[Unchecked] = field(default_factory=list)
+
+
+def judged(watcher: Watcher) -> Judged:
+    """The verdict on everything that a watcher saw."""
+    result = Judged()
+    for call, times in watcher.calls.items():
+        with jaxtyped("context"):
+            for name, form in call.values:
+                for hint, one, where in _asked(call.function, name, form):
+                    _judge(result, call.function, name, where, one, hint, times)
+    for (kind, form), times in watcher.objects.items():
+        shaped = shaped_class(kind)
+        if shaped is not None:
+            _judge_fields(result, shaped, form, times)
+    result.unchecked = list(_unchecked(watcher, result))
+    return result
+
+
+def _judge_fields(result: Judged, shaped: Shaped, form: Form, times: int) -> None:
+    names = getattr(form.type, "_fields", ())
+    with jaxtyped("context"):
+        for key, item in form.items:
+            name = names[key] if names else key
+            if name in shaped.hints:
+                hint = shaped.hints[name]
+                _judge(result, shaped, name, f"field `{name}`", item, hint, times)
+
+
+def _asked(function: Shaped, name: str, form: Form) -> Iterator[tuple[Any, Form, str]]:
+    """What is asked of a value: hint, form and the value in words."""
+    if name == YIELD:
+        hint = _yielded(function.hints.get("return"))
+        if hint is not None:
+            yield hint, form, "what is yielded"
+        return
+    hint = function.hints[name]
+    place = "return value" if name == "return" else f"argument `{name}`"
+    if name not in function.variadic:
+        yield hint, form, place
+        return
+    for key, item in form.items:
+        yield hint, item, f"argument `{name}[{key!r}]`"
+
+
+def _yielded(hint: Any) -> Any:
+    """What a generator function promises to yield; None for nothing that speaks of it."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    return parts[0] if origin is not None and origin not in UNIONS and parts else None
+
+
+def _judge(
+    result: Judged, owner: Shaped, name: str, where: str, form: Form, hint: Any, times: int
+) -> None:
+    place = owner.place("return" if name == YIELD else name)
+    hint = _without_braces(hint)
+    try:
+        holds = is_bearable(likeness(form), hint, conf=_EVERY_ITEM)
+    except UnlikeError as error:
+        result.unlike[place] = f"a {error} can't be judged without the value itself"
+        return
+    except Exception:  # noqa: BLE001 - an expression that nothing binds: told where tensors are
+        holds = None
+    result.places.add(place)
+    result.values += form.shape is None  # a lone tensor is counted where it was recorded
+    if holds is False:
+        why = refused(form, hint, where, accepts)
+        result.misfits.append(_misfit(place, why, times))
+
+
+def _misfit(place: Place, why: Refused, times: int) -> Misfit:
+    fix = "pass" if place.name != "return" else "return"
+    return Misfit(
+        why.kind,
+        place.file,
+        place.line,
+        place.function,
+        place.name,
+        (f"{why.where} of `{place.function}` is {told(why.form)}, but {why.wanted} is declared",),
+        told(why.form),
+        why.wanted,
+        f"{fix} what is declared, or correct the annotation",
+        times,
+    )
+
+
+def accepts(form: Form, hint: Any) -> bool:
+    """Whether a value of some form passes, with the names that are bound so far."""
+    try:
+        return bool(is_bearable(likeness(form), hint, conf=_EVERY_ITEM))
+    except Exception:  # noqa: BLE001 - then it is not what is refused
+        return True
+
+
+def _without_braces(hint: Any) -> Any:
+    """A hint whose axes in braces, which only the call's arguments tell, say nothing."""
+    return replaced(hint, _open) if _has_braces(hint) else hint
+
+
+@functools.lru_cache(maxsize=1024)
+def _open(array: Any) -> Any:
+    return array.dtype[array.array_type, "..."] if "{" in array.dim_str else array
+
+
+def _has_braces(hint: Any) -> bool:
+    if is_array(hint):
+        return "{" in hint.dim_str
+    return any(_has_braces(part) for part in typing.get_args(hint))
+
+
+def _unchecked(watcher: Watcher, result: Judged) -> Iterator[Unchecked]:
+    """The annotations that no value of a run was compared with, in order."""
+    ran = {(call.function.file, call.function.name) for call in watcher.calls}
+    for key, shaped in watcher.functions.items():
+        for name in shaped.hints:
+            place = shaped.place(name)
+            if place in result.places:
+                continue
+            if key in watcher.asynchronous:
+                reason = "is in an async function, which is not looked into"
+            elif (shaped.file, shaped.name) not in ran:
+                reason = "did not run"
+            else:
+                reason = result.unlike.get(place, "held nothing in any run")
+            yield Unchecked(place, reason)
+
+
+def watcher_of(wanted: Iterable[str]) -> Watcher:
+    """What watches the functions of some files, torch's own left out."""
+    forget()
+    watcher = Watcher()
+    watcher.look_at(functions_of([file for file in wanted if not is_internal(file)]))
+    return watcher
