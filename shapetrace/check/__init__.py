@@ -13,6 +13,7 @@ from shapetrace.check.agreement import Probed, pins, whole_numbers
 from shapetrace.check.classes import Classes
 from shapetrace.check.explain import explain, finding, reasons, worths
 from shapetrace.check.mismatch import Mismatch, MismatchKind, place_of
+from shapetrace.check.scopes import Whose, whose_names
 from shapetrace.dims import Bindings, Dim, fit, parse_dims
 
 if TYPE_CHECKING:
@@ -48,19 +49,19 @@ def check(
     agreement = Probed(built, probed or {}, inputs=dict(trace.sizes))
     run = pins(trace, pinned, owned)
     classes = Classes(run.names, varying, owned or {}, probed or {})
-    bound: dict[int, Bindings] = {}
+    bound: dict[Whose, Bindings] = {}
     found: list[Mismatch] = []
     for index, record in enumerate(trace.tensors):
         if record.declared is None:
             continue
-        before = {**bound.get(record.scope, {}), **worths(record)}
+        before = {**bound.get(whose_names(record), {}), **worths(record)}
         if record.declared.problem:
             found += _undecided(trace, index, before)
         elif record.holds is False:
             found.append(explain(trace, index, before))
         else:
             after = _bind(trace, index, before)
-            bound[record.scope] = after
+            bound[whose_names(record)] = after
             if record.holds:
                 found += run.check(trace, index, before, after)
                 found += agreement.check(trace, index)

@@ -64,7 +64,9 @@ class Finding:
         """The finding for people, several lines without a last newline."""
         first, *others = self.reasons
         seen = (
-            f"observed {self.observed}   annotated {quoted(self.annotated)}   " if self.observed else ""
+            f"observed {self.observed}   annotated {quoted(self.annotated)}   "
+            if self.observed
+            else ""
         )
         lines = [
             f"{self.code} {first}",

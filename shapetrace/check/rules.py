@@ -38,7 +38,9 @@ RULES = (
     Rule("ST103", "dtype", ("dtype",), "a tensor has another dtype than declared"),
     Rule("ST104", "union", ("union",), "no alternative of a union fits"),
     Rule("ST105", "refused", ("unexplained",), "jaxtyping refuses a value for a reason of its own"),
-    Rule("ST106", "form", ("form",), "a value has another form than declared: a container's, or None"),
+    Rule(
+        "ST106", "form", ("form",), "a value has another form than declared: a container's, or None"
+    ),
     Rule("ST201", "unresolved", ("unresolved",), "an annotation cannot be evaluated"),
     Rule("ST202", "unbound", ("unbound",), "an expression uses a name that nothing binds before"),
     Rule("ST301", "two-sizes", ("pinned",), "one name means two sizes in a class or a model"),

@@ -112,7 +112,6 @@ class _Checking:
             self._other_inputs(wanted or None)
             if probing.base is not None:
                 self._other_models(subject, probing, wanted)
-        self.tally.unmet()
         return error
 
     def _as_asked(self, probing: Probing, wanted: Wanted | None) -> BaseException | None:
@@ -191,6 +190,7 @@ class _Checking:
 
         wanted = reachable(self.model) if wanted is None else wanted
         watcher = watcher_of(wanted)
+        watcher.look_at_modules(self.model)
         recording = record(
             self.model,
             wanted=wanted,

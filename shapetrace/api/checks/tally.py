@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,6 @@ class Tally:
         values: How many values were compared.
         notes: What could not be done.
         missing: Annotations that some run did not come to, and why.
-        unchecked: Functions with annotations that no run came to, and why, a line each.
     """
 
     findings: list[list[Finding]] = field(default_factory=list)
@@ -63,7 +62,6 @@ class Tally:
     values: int = 0
     notes: list[str] = field(default_factory=list)
     missing: dict[Place, str] = field(default_factory=dict)
-    unchecked: list[str] = field(default_factory=list)
 
     def add(
         self,
@@ -96,16 +94,16 @@ class Tally:
             self.missing.update((one.place, one.reason) for one in whole.unchecked)
         self.findings.append(found)
 
-    def unmet(self) -> None:
-        """Name the annotations that no run came to, a line per function."""
+    def _unchecked(self, own: Callable[[str], bool]) -> Iterator[str]:
+        """The annotations that no run came to, a line per function."""
         by_function: dict[tuple[str, str, str], list[str]] = {}
         for place, reason in self.missing.items():
-            if replace(place, line=0) not in self.places:
+            if replace(place, line=0) not in self.places and own(place.file):
                 key = (place.file, place.function, reason)
                 by_function.setdefault(key, []).append(place.name)
         for (file, function, reason), names in by_function.items():
             places = ", ".join(f"`{name}`" for name in names)
-            self.unchecked.append(f"{short_path(file)}: {function} ({places}) {reason}")
+            yield f"{short_path(file)}: {function} ({places}) {reason}"
 
     def result(
         self, target: str, codes: frozenset[str], own: Callable[[str], bool] = lambda _: True
@@ -132,5 +130,5 @@ class Tally:
             annotations=places,
             values=self.values,
             notes=notes,
-            unchecked=tuple(self.unchecked),
+            unchecked=tuple(self._unchecked(own)),
         )

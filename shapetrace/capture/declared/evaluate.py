@@ -19,6 +19,7 @@ import torch
 from jaxtyping import AbstractArray, jaxtyped
 
 from shapetrace.capture.source.braces import Held, filled
+from shapetrace.check.scopes import Whose, whose_names
 from shapetrace.dims import Declaration, DeclaredShape
 from shapetrace.records.trace import TensorRecord
 
@@ -251,18 +252,26 @@ def verdicts(
     Returns:
         The same records; `holds` is None where nothing is declared or it can't be decided.
     """
-    result = []
-    with jaxtyped("context"):
-        for record, declared in call:
-            if declared is None:
-                result.append(record)
-                continue
-            holds, problem = _holds(record, declared)
-            declaration = declared.declaration
-            if problem:
-                declaration = replace(declaration, problem=problem)
-            result.append(replace(record, declared=declaration, holds=holds))
+    result = [record for record, _ in call]
+    groups: dict[Whose, list[int]] = {}
+    for number, (record, declared) in enumerate(call):
+        if declared is not None:
+            groups.setdefault(whose_names(record), []).append(number)
+    for numbers in groups.values():
+        with jaxtyped("context"):
+            for number in numbers:
+                record, declared = call[number]
+                if declared is not None:
+                    result[number] = _judged(record, declared)
     return result
+
+
+def _judged(record: TensorRecord, declared: Declared) -> TensorRecord:
+    holds, problem = _holds(record, declared)
+    declaration = declared.declaration
+    if problem:
+        declaration = replace(declaration, problem=problem)
+    return replace(record, declared=declaration, holds=holds)
 
 
 def unjudged(call: Sequence[tuple[TensorRecord, Declared | None]]) -> list[TensorRecord]:

@@ -28,7 +28,7 @@ class Form:
     """One value: its class, and what is in it.
 
     Attributes:
-        type: Its class; `nn.Parameter` for anything that passes for one.
+        kind: Its class; `nn.Parameter` for anything that passes for one.
         shape: A tensor's sizes; None for anything else.
         dtype: A tensor's.
         items: What a container holds, by key, number or field.
@@ -36,7 +36,7 @@ class Form:
         whole: Whether a likeness of it can be made.
     """
 
-    type: type
+    kind: type
     shape: tuple[int, ...] | None = None
     dtype: torch.dtype | None = None
     items: tuple[tuple[Any, Form], ...] = ()
@@ -84,31 +84,38 @@ def likeness(form: Form) -> Any:
         UnlikeError: For an object that can't be made without its own code.
     """
     if not form.whole:
-        raise UnlikeError(form.type.__qualname__)
+        raise UnlikeError(form.kind.__qualname__)
     if form.shape is not None:
         return _tensor(form)
-    if form.type in _PLAIN or isinstance(form.value, enum.Enum | type):
+    if is_plain(form):
         return form.value
-    if issubclass(form.type, types.FunctionType | types.BuiltinFunctionType | types.MethodType):
+    if issubclass(form.kind, types.FunctionType | types.BuiltinFunctionType | types.MethodType):
         return lambda *_, **__: None
     items = [(likeness(k) if isinstance(k, Form) else k, likeness(v)) for k, v in form.items]
     try:
-        return _made(form.type, items)
+        return _made(form.kind, items)
     except Exception as error:
-        raise UnlikeError(form.type.__qualname__) from error
+        raise UnlikeError(form.kind.__qualname__) from error
+
+
+def is_plain(form: Form) -> bool:
+    """Whether a form holds the value itself: a scalar, a class, a member of an enumeration."""
+    return form.kind in _PLAIN or isinstance(form.value, enum.Enum | type)
 
 
 def _tensor(form: Form) -> torch.Tensor:
     assert form.shape is not None  # noqa: S101 - the caller's to see
     tensor = torch.empty(form.shape, dtype=form.dtype, device="meta")
-    if form.type is torch.Tensor:
+    if form.kind is torch.Tensor:
         return tensor
-    if issubclass(form.type, nn.Parameter):
+    if issubclass(form.kind, nn.Parameter):
         return nn.Parameter(tensor, requires_grad=False)
+    kind: Any = form.kind
     try:
-        return tensor.as_subclass(form.type)
+        made: torch.Tensor = tensor.as_subclass(kind)
     except Exception as error:
-        raise UnlikeError(form.type.__qualname__) from error
+        raise UnlikeError(form.kind.__qualname__) from error
+    return made
 
 
 def _made(kind: type, items: list[tuple[Any, Any]]) -> Any:
@@ -136,12 +143,12 @@ def told(form: Form) -> str:
     if form.shape is not None:
         dtype = short_dtype(str(form.dtype).removeprefix("torch."))
         return f"{dtype}[{', '.join(map(str, form.shape))}]"
-    if form.type is type(None):
+    if form.kind is type(None):
         return "None"
-    name = form.type.__qualname__
-    if issubclass(form.type, tuple | list) and not hasattr(form.type, "_fields"):
+    name = form.kind.__qualname__
+    if issubclass(form.kind, tuple | list) and not hasattr(form.kind, "_fields"):
         return f"a {name} of {len(form.items)}"
-    if issubclass(form.type, dict):
+    if issubclass(form.kind, dict):
         keys = ", ".join(repr(key) for key, _ in form.items[:4])
         return f"a {name} with {keys}" if keys else f"an empty {name}"
-    return f"{name} {form.value!r}" if form.type in _PLAIN else f"a {name}"
+    return f"{name} {form.value!r}" if form.kind in _PLAIN else f"a {name}"

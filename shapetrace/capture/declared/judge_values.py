@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from beartype import BeartypeConf, BeartypeStrategy
 from beartype.door import is_bearable
 from jaxtyping import jaxtyped
 
-from shapetrace.capture.declared.forms import Form, UnlikeError, likeness, told
-from shapetrace.capture.declared.refused import Refused, refused
+from shapetrace.capture.declared.forms import Form, UnlikeError, is_plain, likeness, told
+from shapetrace.capture.declared.refused import Refused, parts_of, refused
 from shapetrace.capture.declared.shaped import (
     UNIONS,
     Shaped,
@@ -59,8 +60,8 @@ def judged(watcher: Watcher) -> Judged:
     for call, times in watcher.calls.items():
         with jaxtyped("context"):
             for name, form in call.values:
-                for hint, one, where in _asked(call.function, name, form):
-                    _judge(result, call.function, name, where, one, hint, times)
+                for asked in _asked(call.function, name, form):
+                    _judge(result, call.function, asked, times)
     for (kind, form), times in watcher.objects.items():
         shaped = shaped_class(kind)
         if shaped is not None:
@@ -70,29 +71,48 @@ def judged(watcher: Watcher) -> Judged:
 
 
 def _judge_fields(result: Judged, shaped: Shaped, form: Form, times: int) -> None:
-    names = getattr(form.type, "_fields", ())
+    names = getattr(form.kind, "_fields", ())
     with jaxtyped("context"):
         for key, item in form.items:
             name = names[key] if names else key
             if name in shaped.hints:
-                hint = shaped.hints[name]
-                _judge(result, shaped, name, f"field `{name}`", item, hint, times)
+                asked = Asked(name, f"field `{name}`", item, shaped.hints[name])
+                _judge(result, shaped, asked, times)
 
 
-def _asked(function: Shaped, name: str, form: Form) -> Iterator[tuple[Any, Form, str]]:
-    """What is asked of a value: hint, form and the value in words."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A value that is to be judged.
+
+    Attributes:
+        name: The parameter, the field, ``yield`` or ``return``.
+        where: The same in words.
+        form: The value.
+        hint: Its annotation.
+    """
+
+    name: str
+    where: str
+    form: Form
+    hint: Any
+
+
+def _asked(function: Shaped, name: str, form: Form) -> Iterator[Asked]:
+    """What is to be judged of a value: itself, or each item of ``*args``."""
     if name == YIELD:
         hint = _yielded(function.hints.get("return"))
         if hint is not None:
-            yield hint, form, "what is yielded"
+            yield Asked("return", "what is yielded", form, hint)
         return
     hint = function.hints[name]
     place = "return value" if name == "return" else f"argument `{name}`"
+    if name in function.optional and form.kind is type(None):
+        return  # left out, and no type checker looks at defaults
     if name not in function.variadic:
-        yield hint, form, place
+        yield Asked(name, place, form, hint)
         return
     for key, item in form.items:
-        yield hint, item, f"argument `{name}[{key!r}]`"
+        yield Asked(name, f"argument `{name}[{key!r}]`", item, hint)
 
 
 def _yielded(hint: Any) -> Any:
@@ -101,22 +121,28 @@ def _yielded(hint: Any) -> Any:
     return parts[0] if origin is not None and origin not in UNIONS and parts else None
 
 
-def _judge(
-    result: Judged, owner: Shaped, name: str, where: str, form: Form, hint: Any, times: int
-) -> None:
-    place = owner.place("return" if name == YIELD else name)
-    hint = _without_braces(hint)
+def _judge(result: Judged, owner: Shaped, asked: Asked, times: int) -> None:
+    place, form = owner.place(asked.name), asked.form
+    hint = _without_braces(asked.hint)
+    foreign = next(_foreign(form, hint), "")
+    if foreign:
+        result.unlike[place] = f"holds a {foreign}, of which only the value itself tells the sizes"
+        return
     try:
         holds = is_bearable(likeness(form), hint, conf=_EVERY_ITEM)
     except UnlikeError as error:
-        result.unlike[place] = f"a {error} can't be judged without the value itself"
+        result.unlike[place] = f"holds a {error}, of which no likeness can be made"
         return
     except Exception:  # noqa: BLE001 - an expression that nothing binds: told where tensors are
         holds = None
     result.places.add(place)
     result.values += form.shape is None  # a lone tensor is counted where it was recorded
+    for kind, inner in _typed_dicts(form, hint):
+        shaped = shaped_class(kind)
+        if shaped is not None:
+            _judge_fields(result, shaped, inner, times)
     if holds is False:
-        why = refused(form, hint, where, accepts)
+        why = refused(form, hint, asked.where, accepts)
         result.misfits.append(_misfit(place, why, times))
 
 
@@ -142,6 +168,37 @@ def accepts(form: Form, hint: Any) -> bool:
         return bool(is_bearable(likeness(form), hint, conf=_EVERY_ITEM))
     except Exception:  # noqa: BLE001 - then it is not what is refused
         return True
+
+
+def _typed_dicts(form: Form, hint: Any) -> Iterator[tuple[type, Form]]:
+    """The mappings in a value that are declared to be typed dicts."""
+    if typing.is_typeddict(hint) and issubclass(form.kind, dict):
+        yield hint, form
+        return
+    for _, inner, part in parts_of(form, hint):
+        yield from _typed_dicts(inner, part)
+
+
+def _foreign(form: Form, hint: Any) -> Iterator[str]:
+    """Objects in a value that only their own code could tell the sizes of."""
+    if any(issubclass(kind, torch.Tensor) is False for kind in _array_types(hint)):
+        yield from _objects(form)
+
+
+def _array_types(hint: Any) -> Iterator[type]:
+    if is_array(hint):
+        if isinstance(hint.array_type, type):
+            yield hint.array_type
+        return
+    for part in typing.get_args(hint):
+        yield from _array_types(part)
+
+
+def _objects(form: Form) -> Iterator[str]:
+    if form.shape is None and not form.items and not is_plain(form):
+        yield form.kind.__qualname__
+    for _, item in form.items:
+        yield from _objects(item)
 
 
 def _without_braces(hint: Any) -> Any:
@@ -175,6 +232,11 @@ def _unchecked(watcher: Watcher, result: Judged) -> Iterator[Unchecked]:
             else:
                 reason = result.unlike.get(place, "held nothing in any run")
             yield Unchecked(place, reason)
+    for shaped in watcher.classes:
+        for name in shaped.hints:
+            place = shaped.place(name)
+            if place not in result.places:
+                yield Unchecked(place, result.unlike.get(place, "were in no value that was seen"))
 
 
 def watcher_of(wanted: Iterable[str]) -> Watcher:

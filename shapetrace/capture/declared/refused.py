@@ -43,21 +43,23 @@ def refused(form: Form, hint: Any, where: str, accepts: Accepts) -> Refused:
         where: The value in words.
         accepts: Asks the type checker, with the names that are bound so far.
     """
-    for step, inner, part in _parts(form, hint):
+    for step, inner, part in parts_of(form, hint):
         if not accepts(inner, part):
             return refused(inner, part, f"{where} {step}", accepts)
     return Refused(where, form, written(hint), _kind(form, hint))
 
 
-def _parts(form: Form, hint: Any) -> Iterator[tuple[str, Form, Any]]:
+def parts_of(form: Form, hint: Any) -> Iterator[tuple[str, Form, Any]]:
     """The items of a value, each with the hint for it."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin in UNIONS:
         options = [option for option in parts if _same_kind(form, option)]
         if len(options) == 1 and not is_array(options[0]):
-            yield from _parts(form, options[0])
+            if typing.is_typeddict(options[0]):
+                yield "", form, options[0]
+            yield from parts_of(form, options[0])
         return
-    if not isinstance(origin, type) or not issubclass(form.type, origin):
+    if not isinstance(origin, type) or not issubclass(form.kind, origin):
         return
     if issubclass(origin, tuple):
         yield from _of_tuple(form, parts)
@@ -83,13 +85,15 @@ def _same_kind(form: Form, option: Any) -> bool:
     origin = typing.get_origin(option) or option
     if is_array(option):
         return form.shape is not None
-    return isinstance(origin, type) and issubclass(form.type, origin)
+    if typing.is_typeddict(origin):
+        return issubclass(form.kind, dict)
+    return isinstance(origin, type) and issubclass(form.kind, origin)
 
 
 def _kind(form: Form, hint: Any) -> MismatchKind:
     if not is_array(hint) or form.shape is None:
         return "form"
-    if not issubclass(form.type, hint.array_type if isinstance(hint.array_type, type) else object):
+    if not issubclass(form.kind, hint.array_type if isinstance(hint.array_type, type) else object):
         return "form"
     if dtype_fits(hint.dtype.__name__, str(form.dtype).removeprefix("torch.")) is False:
         return "dtype"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import inspect
 import linecache
+import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -14,6 +16,7 @@ from types import FunctionType
 from typing import Any
 
 from jaxtyping import AbstractArray
+from torch import nn
 
 from shapetrace.capture.declared.namespaces import closure_of, variadic_of
 from shapetrace.check.misfit import Place
@@ -31,6 +34,7 @@ class Shaped:
         hints: By parameter, field or ``return``: the annotation's value.
         lines: By the same names: where it is written.
         variadic: The parameters ``*args`` and ``**kwargs``, whose annotation is that of one item.
+        optional: The parameters that are None when they are left out, whatever they declare.
     """
 
     file: str
@@ -38,6 +42,7 @@ class Shaped:
     hints: Mapping[str, Any]
     lines: Mapping[str, int]
     variadic: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
 
     def __hash__(self) -> int:
         return hash((self.file, self.name))
@@ -56,6 +61,8 @@ def speaks_of_shape(hint: Any) -> bool:
     """Whether jaxtyping's classes stand in a hint, at any depth."""
     if is_array(hint) or hasattr(hint, "__value__"):  # a `type` statement
         return is_array(hint) or speaks_of_shape(hint.__value__)
+    if typing.is_typeddict(hint):
+        return shaped_class(hint) is not None
     if getattr(hint, "__module__", "") == "jaxtyping" and hasattr(hint, "leaftype"):
         return speaks_of_shape(hint.leaftype)  # PyTree[...]
     return any(speaks_of_shape(part) for part in typing.get_args(hint))
@@ -79,6 +86,8 @@ def replaced(hint: Any, change: Callable[[Any], Any]) -> Any:
 
 def shaped_function(function: FunctionType) -> Shaped | None:
     """A function's annotations that speak of shapes; None when none does."""
+    if "__wrapped__" in function.__dict__:
+        return None  # a wrapper's annotations are those of what it wraps
     names: dict[str, Any] | None = None
     hints: dict[str, Any] = {}
     for name, annotation in getattr(function, "__annotations__", {}).items():
@@ -94,7 +103,22 @@ def shaped_function(function: FunctionType) -> Shaped | None:
     code = function.__code__
     qualname = code.co_qualname.replace(".<locals>", "")
     lines = _function_lines(code.co_filename).get((code.co_name, code.co_firstlineno), {})
-    return Shaped(code.co_filename, qualname, hints, lines, variadic_of(code))
+    return Shaped(
+        file=code.co_filename,
+        name=qualname,
+        hints=hints,
+        lines=lines,
+        variadic=variadic_of(code),
+        optional=frozenset(_none_by_default(function)),
+    )
+
+
+def _none_by_default(function: FunctionType) -> Iterator[str]:
+    code, defaults = function.__code__, function.__defaults__ or ()
+    named = zip(code.co_varnames[: code.co_argcount][::-1], defaults[::-1], strict=False)
+    for name, default in (*named, *(function.__kwdefaults__ or {}).items()):
+        if default is None:
+            yield name
 
 
 def _read(text: str, names: Mapping[str, Any]) -> Any:
@@ -107,9 +131,20 @@ def _read(text: str, names: Mapping[str, Any]) -> Any:
     return value
 
 
-@functools.lru_cache(maxsize=4096)
+_CLASSES: dict[type, Shaped | None] = {}
+
+
 def shaped_class(kind: type) -> Shaped | None:
-    """A class whose fields speak of shapes: a dataclass, a named tuple, a typed dict."""
+    """A class with annotated fields, looked up once."""
+    if kind not in _CLASSES:
+        _CLASSES[kind] = _shaped_class(kind)
+    return _CLASSES[kind]
+
+
+def _shaped_class(kind: type) -> Shaped | None:
+    """A class whose fields speak of shapes: a dataclass, a named tuple, a typed dict, a module."""
+    if issubclass(kind, nn.Module):
+        return _shaped_module(kind)
     fields = getattr(kind, "_fields", ()) if issubclass(kind, tuple) else ()
     if not (dataclasses.is_dataclass(kind) or fields or typing.is_typeddict(kind)):
         return None
@@ -118,16 +153,29 @@ def shaped_class(kind: type) -> Shaped | None:
     except Exception:  # noqa: BLE001 - a field's annotation that does not resolve says nothing
         return None
     own = {name: hint for name, hint in hints.items() if speaks_of_shape(hint)}
-    module = _file_of(kind)
-    if not own or not module:
+    return _with_fields(kind, own)
+
+
+def _shaped_module(kind: type) -> Shaped | None:
+    """A module's annotated attributes: those of its own class, which its parents may not know."""
+    found: dict[str, Any] = {}
+    names = vars(sys.modules[kind.__module__]) if kind.__module__ in sys.modules else {}
+    for name, annotation in inspect.get_annotations(kind).items():
+        value = _read(annotation, names) if isinstance(annotation, str) else annotation
+        if speaks_of_shape(value):
+            found[name] = value
+    return _with_fields(kind, found)
+
+
+def _with_fields(kind: type, hints: Mapping[str, Any]) -> Shaped | None:
+    file = _file_of(kind)
+    if not hints or not file:
         return None
     qualname = kind.__qualname__.replace(".<locals>", "")
-    return Shaped(module, qualname, own, _field_lines(module).get(kind.__name__, {}))
+    return Shaped(file, qualname, hints, _field_lines(file).get(kind.__name__, {}))
 
 
 def _file_of(kind: type) -> str:
-    import sys  # noqa: PLC0415 - by the class's own module
-
     return getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
 
 
@@ -174,12 +222,15 @@ def forget() -> None:
     """Forget what files say, which may have changed since."""
     for known in (_tree, _function_lines, _field_lines):
         known.cache_clear()
-    shaped_class.cache_clear()
+    _CLASSES.clear()
 
 
-def shaped_functions(functions: Collection[FunctionType]) -> Iterator[Shaped]:
-    """Those of some functions that have annotations that speak of shapes."""
-    for function in functions:
-        found = shaped_function(function)
-        if found is not None:
-            yield found
+def shaped_classes(files: Collection[str]) -> Iterator[Shaped]:
+    """The classes of some loaded files whose fields speak of shapes."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__file__", None) in files:
+            for thing in list(vars(module).values()):
+                if isinstance(thing, type) and thing.__module__ == module.__name__:
+                    found = shaped_class(thing)
+                    if found is not None:
+                        yield found

@@ -15,14 +15,18 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
+import torch
+from torch import nn
+
 from shapetrace.capture.declared.forms import Form, form_of
-from shapetrace.capture.declared.shaped import Shaped, shaped_class, shaped_function
-from shapetrace.capture.values.tensors_in import SCALARS
+from shapetrace.capture.declared.shaped import Shaped, shaped_class, shaped_classes, shaped_function
+from shapetrace.capture.values.tensors_in import SCALARS, stored
 
 _RETURNS = frozenset({dis.opmap["RETURN_VALUE"], dis.opmap.get("RETURN_CONST", -1)})
 _YIELDS = dis.opmap["YIELD_VALUE"]
 _GENERATES = inspect.CO_GENERATOR
 _ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_UNFIELDED = SCALARS | {dict, list, tuple, torch.Tensor}
 YIELD = "yield"
 """Stands for what a generator yields, where a parameter's name or ``return`` stands else."""
 
@@ -59,12 +63,14 @@ class Watcher:
         asynchronous: Those of them that are async, which are not looked into.
         calls: Their distinct calls, each with how often it was seen.
         objects: Forms of objects with annotated fields, by their class.
+        classes: The classes of the files with annotated fields.
     """
 
     functions: dict[tuple[str, str, int], Shaped] = field(default_factory=dict)
     asynchronous: set[tuple[str, str, int]] = field(default_factory=set)
     calls: dict[WholeCall, int] = field(default_factory=dict)
     objects: dict[tuple[type, Form], int] = field(default_factory=dict)
+    classes: list[Shaped] = field(default_factory=list)
     _files: frozenset[str] = frozenset()
     _known: dict[int, _Watched] = field(default_factory=dict)
     _running: dict[int, list[tuple[str, Form]]] = field(default_factory=dict)
@@ -82,6 +88,18 @@ class Watcher:
                 if code.co_flags & _ASYNC:
                     self.asynchronous.add(key)
         self._files = frozenset(files)
+        self.classes = list(shaped_classes(self._files))
+
+    def look_at_modules(self, model: nn.Module) -> None:
+        """Note the annotated attributes of a model's modules, as they are now."""
+        for module in model.modules():
+            kind = type(module)
+            shaped = shaped_class(kind)
+            if shaped is not None:
+                held = {name: stored(module, name) for name in shaped.hints}
+                items = tuple((k, form_of(v)) for k, v in held.items() if v is not None)
+                key = (kind, Form(kind, items=items))
+                self.objects[key] = self.objects.get(key, 0) + 1
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -149,7 +167,7 @@ class Watcher:
     def _note(self, value: Any) -> None:
         """Keep the form of an object whose class has fields that speak of shapes."""
         kind = type(value)
-        if kind in SCALARS or kind is dict or shaped_class(kind) is None:
+        if kind in _UNFIELDED or isinstance(value, nn.Module) or shaped_class(kind) is None:
             return
         key = (kind, form_of(value))
         self.objects[key] = self.objects.get(key, 0) + 1
