@@ -13,12 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from beartype import BeartypeConf, BeartypeStrategy
-from beartype.door import is_bearable
 from jaxtyping import jaxtyped
 
-from shapetrace.capture.declared.forms import Form, UnlikeError, is_plain, likeness, told
-from shapetrace.capture.declared.refused import Refused, parts_of, refused
+from shapetrace.capture.declared.forms import Form, UnlikeError, form_of, is_plain, likeness
+from shapetrace.capture.declared.refused import Refused, fits, parts_of, refused
 from shapetrace.capture.declared.shaped import (
     UNIONS,
     Shaped,
@@ -31,8 +29,6 @@ from shapetrace.capture.declared.watch_values import YIELD, Watcher
 from shapetrace.capture.source.live_functions import functions_of
 from shapetrace.capture.source.registry import is_internal
 from shapetrace.check.misfit import Misfit, Place, Unchecked
-
-_EVERY_ITEM = BeartypeConf(strategy=BeartypeStrategy.On)
 
 
 @dataclass(slots=True)
@@ -129,20 +125,22 @@ def _judge(result: Judged, owner: Shaped, asked: Asked, times: int) -> None:
         result.unlike[place] = f"holds a {foreign}, of which only the value itself tells the sizes"
         return
     try:
-        holds = is_bearable(likeness(form), hint, conf=_EVERY_ITEM)
+        value = likeness(form)
     except UnlikeError as error:
         result.unlike[place] = f"holds a {error}, of which no likeness can be made"
         return
+    try:
+        holds = fits(value, hint)
     except Exception:  # noqa: BLE001 - an expression that nothing binds: told where tensors are
         holds = None
     result.places.add(place)
     result.values += form.shape is None  # a lone tensor is counted where it was recorded
-    for kind, inner in _typed_dicts(form, hint):
+    for kind, inner in _typed_dicts(value, hint):
         shaped = shaped_class(kind)
         if shaped is not None:
-            _judge_fields(result, shaped, inner, times)
+            _judge_fields(result, shaped, form_of(inner), times)
     if holds is False:
-        why = refused(form, hint, asked.where, accepts)
+        why = refused(value, hint, asked.where)
         result.misfits.append(_misfit(place, why, times))
 
 
@@ -154,28 +152,20 @@ def _misfit(place: Place, why: Refused, times: int) -> Misfit:
         place.line,
         place.function,
         place.name,
-        (f"{why.where} of `{place.function}` is {told(why.form)}, but {why.wanted} is declared",),
-        told(why.form),
+        (f"{why.where} of `{place.function}` is {why.observed}, but {why.wanted} is declared",),
+        why.observed,
         why.wanted,
         f"{fix} what is declared, or correct the annotation",
         times,
     )
 
 
-def accepts(form: Form, hint: Any) -> bool:
-    """Whether a value of some form passes, with the names that are bound so far."""
-    try:
-        return bool(is_bearable(likeness(form), hint, conf=_EVERY_ITEM))
-    except Exception:  # noqa: BLE001 - then it is not what is refused
-        return True
-
-
-def _typed_dicts(form: Form, hint: Any) -> Iterator[tuple[type, Form]]:
+def _typed_dicts(value: Any, hint: Any) -> Iterator[tuple[type, dict[Any, Any]]]:
     """The mappings in a value that are declared to be typed dicts."""
-    if typing.is_typeddict(hint) and issubclass(form.kind, dict):
-        yield hint, form
+    if typing.is_typeddict(hint) and isinstance(value, dict):
+        yield hint, value
         return
-    for _, inner, part in parts_of(form, hint):
+    for _, inner, part in parts_of(value, hint):
         yield from _typed_dicts(inner, part)
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shapetrace.capture.declared.forms import Form
+import torch
+from beartype.door import is_bearable
+
+from shapetrace.capture.declared.forms import form_of, told
 from shapetrace.capture.declared.shaped import UNIONS, is_array
 from shapetrace.check.mismatch import MismatchKind
 from shapetrace.dims import dtype_fits, parse_dims
 from shapetrace.dims.unify import align
-
-Accepts = Callable[[Form, Any], bool]
-"""Whether a value of some form passes for a hint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,81 +23,96 @@ class Refused:
 
     Attributes:
         where: The part in words.
-        form: What it is.
+        observed: What it is, in words.
         wanted: What is declared there.
         kind: What is wrong.
     """
 
     where: str
-    form: Form
+    observed: str
     wanted: str
     kind: MismatchKind
 
 
-def refused(form: Form, hint: Any, where: str, accepts: Accepts) -> Refused:
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is what a hint says: by beartype, and each item of a container too.
+
+    Of a list beartype looks at one item alone, another one each time.
+    """
+    if not is_bearable(value, hint):
+        return False
+    return all(fits(item, part) for _, item, part in parts_of(value, hint))
+
+
+def refused(value: Any, hint: Any, where: str) -> Refused:
     """The innermost part of a value that is refused.
 
     Args:
-        form: The value.
+        value: The value.
         hint: Its annotation.
         where: The value in words.
-        accepts: Asks the type checker, with the names that are bound so far.
     """
-    for step, inner, part in parts_of(form, hint):
-        if not accepts(inner, part):
-            return refused(inner, part, f"{where} {step}", accepts)
-    return Refused(where, form, written(hint), _kind(form, hint))
+    for step, item, part in parts_of(value, hint):
+        if not _passes(item, part):
+            return refused(item, part, f"{where} {step}")
+    return Refused(where, told(form_of(value)), written(hint), _kind(value, hint))
 
 
-def parts_of(form: Form, hint: Any) -> Iterator[tuple[str, Form, Any]]:
-    """The items of a value, each with the hint for it."""
+def _passes(value: Any, hint: Any) -> bool:
+    try:
+        return fits(value, hint)
+    except Exception:  # noqa: BLE001 - then it is not what is refused
+        return True
+
+
+def parts_of(value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The items of a value, each with the hint for it; of a union, by its only fitting form."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin in UNIONS:
-        options = [option for option in parts if _same_kind(form, option)]
+        options = [option for option in parts if _same_kind(value, option)]
         if len(options) == 1 and not is_array(options[0]):
             if typing.is_typeddict(options[0]):
-                yield "", form, options[0]
-            yield from parts_of(form, options[0])
+                yield "", value, options[0]
+            yield from parts_of(value, options[0])
         return
-    if not isinstance(origin, type) or not issubclass(form.kind, origin):
+    if not isinstance(origin, type) or not isinstance(value, origin):
         return
-    if issubclass(origin, tuple):
-        yield from _of_tuple(form, parts)
-    elif issubclass(origin, Mapping) and len(parts) > 1:
-        for key, item in form.items:
-            key_form = key if isinstance(key, Form) else Form(type(key), value=key)
-            yield f"key {key!r}", key_form, parts[0]
-            yield f"[{key!r}]", item, parts[1]
-    elif issubclass(origin, Sequence) and parts:
-        for number, item in form.items:
+    if issubclass(origin, tuple) and isinstance(value, tuple):
+        yield from _of_tuple(value, parts)
+    elif issubclass(origin, Mapping) and isinstance(value, dict) and len(parts) > 1:
+        for key in list(value):
+            yield f"key {key!r}", key, parts[0]
+            yield f"[{key!r}]", dict.__getitem__(value, key), parts[1]
+    elif issubclass(origin, Sequence) and isinstance(value, tuple | list) and parts:
+        for number, item in enumerate(value):
             yield f"[{number}]", item, parts[0]
 
 
-def _of_tuple(form: Form, parts: tuple[Any, ...]) -> Iterator[tuple[str, Form, Any]]:
+def _of_tuple(value: tuple[Any, ...], parts: tuple[Any, ...]) -> Iterator[tuple[str, Any, Any]]:
     if len(parts) > 1 and parts[-1] is Ellipsis:
-        parts = (parts[0],) * len(form.items)
-    if len(parts) == len(form.items):
-        for (number, item), part in zip(form.items, parts, strict=True):
+        parts = (parts[0],) * len(value)
+    if len(parts) == len(value):
+        for number, (item, part) in enumerate(zip(value, parts, strict=True)):
             yield f"[{number}]", item, part
 
 
-def _same_kind(form: Form, option: Any) -> bool:
+def _same_kind(value: Any, option: Any) -> bool:
     origin = typing.get_origin(option) or option
     if is_array(option):
-        return form.shape is not None
+        return isinstance(value, torch.Tensor)
     if typing.is_typeddict(origin):
-        return issubclass(form.kind, dict)
-    return isinstance(origin, type) and issubclass(form.kind, origin)
+        return isinstance(value, dict)
+    return isinstance(origin, type) and isinstance(value, origin)
 
 
-def _kind(form: Form, hint: Any) -> MismatchKind:
-    if not is_array(hint) or form.shape is None:
+def _kind(value: Any, hint: Any) -> MismatchKind:
+    if not is_array(hint) or not isinstance(value, torch.Tensor):
         return "form"
-    if not issubclass(form.kind, hint.array_type if isinstance(hint.array_type, type) else object):
+    if isinstance(hint.array_type, type) and not isinstance(value, hint.array_type):
         return "form"
-    if dtype_fits(hint.dtype.__name__, str(form.dtype).removeprefix("torch.")) is False:
+    if dtype_fits(hint.dtype.__name__, str(value.dtype).removeprefix("torch.")) is False:
         return "dtype"
-    return "size" if align(parse_dims(hint.dim_str), form.shape) is not None else "rank"
+    return "size" if align(parse_dims(hint.dim_str), tuple(value.shape)) is not None else "rank"
 
 
 def written(hint: Any) -> str:

@@ -27,17 +27,15 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import torch
-from beartype import BeartypeConf, BeartypeStrategy
-from beartype.door import is_bearable
 from jaxtyping import jaxtyped
 
+from shapetrace.capture.declared.refused import fits
 from shapetrace.capture.proof.checked_source import CHECK_LOCAL, CHECKED, checked_tree
 from shapetrace.capture.proof.messages import Failed, Fingerprint, Job, Verdict
 from shapetrace.capture.target.target import resolve
 from shapetrace.capture.values import members
 from shapetrace.capture.values.tensors_in import elements
 
-_EVERY_ITEM = BeartypeConf(strategy=BeartypeStrategy.On)
 _MISSING = object()
 
 
@@ -61,7 +59,7 @@ class Judge:
         self.checks += 1
         self.seen.add((file, function, name))
         try:
-            holds = is_bearable(value, hint, conf=_EVERY_ITEM)
+            holds = fits(value, hint)
             problem = "" if holds else f"got {described(value)}"
         except Exception as error:  # noqa: BLE001 - jaxtyping's or beartype's own complaint
             problem = f"{type(error).__name__}: {str(error).partition('. ')[0]}"
