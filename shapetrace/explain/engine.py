@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.places import place
+from shapetrace.explain.origins import place
 from shapetrace.explain.rules import Clash
 
 if TYPE_CHECKING:

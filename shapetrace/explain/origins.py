@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.places import place
 from shapetrace.records.trace import Failure, Trace
 
 if TYPE_CHECKING:
@@ -140,3 +140,12 @@ class Origins:
 
 def _since(scope: Scope) -> str:
     return f"since {scope.path}" if scope.path else f"of {scope.type_name}"
+
+
+def place(file: str, line: int) -> str:
+    """A place in the source, as short as it can be clicked on."""
+    try:
+        short = os.path.relpath(file)
+    except ValueError:  # another drive
+        short = file
+    return f"{file if short.startswith('..') else short}:{line}"

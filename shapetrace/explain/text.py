@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shapetrace.explain.engine import engine_clashes, is_of_the_engine
-from shapetrace.explain.origins import Origins
-from shapetrace.explain.places import place
+from shapetrace.explain.origins import Origins, place
 from shapetrace.explain.rules import find_clashes
 
 if TYPE_CHECKING:

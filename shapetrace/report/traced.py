@@ -31,9 +31,14 @@ class Traced(Trace):
     """
 
     @classmethod
-    def of(cls, trace: Trace) -> Traced:
-        """The same trace, with a face."""
-        return cls(**{field.name: getattr(trace, field.name) for field in fields(Trace)})
+    def of(cls, trace: Trace, **changes: Any) -> Traced:
+        """The same trace, with a face.
+
+        Args:
+            trace: As recorded, named or loaded.
+            changes: Fields that only the caller knows: where it ran, on which tokens.
+        """
+        return cls(**{field.name: getattr(trace, field.name) for field in fields(Trace)} | changes)
 
     def rows(self, level: Level = "tensors") -> tuple[Row, ...]:
         """Every row of the table, in the order of the run, equal layers not folded.

@@ -11,7 +11,6 @@ from shapetrace.api.transformer.inputs import random_inputs, read_texts, text_in
 from shapetrace.api.transformer.requests import PassRequest
 from shapetrace.api.transformer.runners import run_pass
 from shapetrace.errors import ShapetraceError
-from shapetrace.report.traced import Traced
 from shapetrace.text import tokenizer_for
 from shapetrace.text.bytelevel import BYTES
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from shapetrace.api.transformer.inputs import Inputs
     from shapetrace.model import ModelConfig
+    from shapetrace.report.traced import Traced
 
 AS_BYTES = "the model's folder has no tokenizer.json: the text is read as bytes"
 """Said where trained weights get ids that they were not trained on."""
@@ -94,7 +94,7 @@ def forward(
         check=check,
         backward=backward,
     )
-    return Traced.of(run_pass(request, inputs, progress))
+    return run_pass(request, inputs, progress)
 
 
 def _from_texts(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -21,6 +20,7 @@ from shapetrace.api.transformer.memory import (
 from shapetrace.capture.recording import record
 from shapetrace.errors import ShapetraceError
 from shapetrace.model import build
+from shapetrace.report.traced import Traced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shapetrace.records.trace import Trace
 
 
-def run_pass(request: PassRequest, inputs: Inputs, progress: Callable[[str], None]) -> Trace:
+def run_pass(request: PassRequest, inputs: Inputs, progress: Callable[[str], None]) -> Traced:
     """Build the model, run one pass, and return its trace.
 
     Raises:
@@ -64,7 +64,7 @@ def _check_memory(request: PassRequest, activations: int) -> None:
     check_fits(request.name, parameters, activations, request.device, kept=kept)
 
 
-def _traced(request: PassRequest, model: Transformer, inputs: Inputs) -> Trace:
+def _traced(request: PassRequest, model: Transformer, inputs: Inputs) -> Traced:
     if request.backward:
         return _completed(traced_backward(request, model, inputs), request, inputs)
     arguments = arguments_of(request.device, inputs)
@@ -91,7 +91,7 @@ def _traced(request: PassRequest, model: Transformer, inputs: Inputs) -> Trace:
     return _completed(recording.trace, request, inputs)
 
 
-def _completed(trace: Trace, request: PassRequest, inputs: Inputs) -> Trace:
+def _completed(trace: Trace, request: PassRequest, inputs: Inputs) -> Traced:
     """The trace with what only the caller knows: tokens, notes, where and how it ran."""
     targets = inputs.target.tokens if inputs.target and inputs.target is not inputs.source else ()
     weights = "random" if request.weights is None else str(request.weights)
@@ -101,7 +101,7 @@ def _completed(trace: Trace, request: PassRequest, inputs: Inputs) -> Trace:
         ("weights", "none" if request.device == "meta" else weights),
         ("seed", str(request.seed)),
     )
-    return replace(
+    return Traced.of(
         trace,
         tokens=(*inputs.source.tokens, *targets),
         notes=(*inputs.notes, *trace.notes),

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from shapetrace.model import ModelConfig
     from shapetrace.model.looking import Look
     from shapetrace.model.training import Progress
-    from shapetrace.records.trace import Trace
     from shapetrace.report.generation.records import Generation
+    from shapetrace.report.traced import Traced
 
 
-def run_pass(request: PassRequest, inputs: Inputs, progress: Callable[[str], None]) -> Trace:
+def run_pass(request: PassRequest, inputs: Inputs, progress: Callable[[str], None]) -> Traced:
     """One pass, traced; see `shapetrace.api.transformer.run_pass`."""
     from shapetrace.api.transformer.run_pass import run_pass as run
 
