@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from shapetrace.dims import Dim, evaluate, names_in
+from shapetrace.dims import evaluate, names_in
 from shapetrace.dims.expressions import ExpressionError
 from shapetrace.naming.observations import Key, Observation, Probing
 from shapetrace.records.trace import Shape
 
 AnyKey = TypeVar("AnyKey", Key, str)
 JOINT = ""
-"""Stands for a name in the run with all sizes changed."""
+"""Stands for a name in runs with many sizes changed."""
+HOLDOUT = "="
+"""The same in runs that no name is found from."""
 
 Run = tuple[str, Observation, Shape]
 """A probe that saw the same thing: the name that it changed, all it saw, the thing's shape."""
@@ -54,8 +56,8 @@ def seen_by(
         return [(name, run, s) for run, s in shapes if s is not None and len(s) == len(shape)]
 
     moved = {name: found(name, runs) for name, runs in probing.moved.items()}
-    joint = found(JOINT, [probing.joint] if probing.joint is not None else [])
-    together = [run for runs in moved.values() for run in runs] + joint
+    many = found(JOINT, probing.joint) + found(HOLDOUT, probing.holdouts)
+    together = [run for runs in moved.values() for run in runs] + many
     apart: list[Run] = []
     for name, members in probing.apart.items():
         alone = [found(member, runs) for member, runs in members.items()]
@@ -72,15 +74,6 @@ def holds(text: str, run: AxisRun) -> bool:
         return evaluate(text, seen.sizes) == size
     except ExpressionError:
         return False
-
-
-def foretold(dim: Dim, size: int, runs: Sequence[AxisRun]) -> Dim:
-    """A name that holds with all sizes changed too; else the number, and why."""
-    for run in runs:
-        if run[0] == JOINT and dim.evidence != "literal" and not holds(dim.name, run):
-            reason = f"{dim.name} fits each size moved alone, but not all of them together"
-            return Dim(str(size), "literal", reason)
-    return dim
 
 
 def spread(text: str, one: str, other: str) -> str:

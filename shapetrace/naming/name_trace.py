@@ -11,15 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shapetrace.dims import Dim, evaluate, names_in
 from shapetrace.errors import nearest
-from shapetrace.naming.approximate import name_roughly
 from shapetrace.naming.declared import declared_dims
-from shapetrace.naming.evidence import JOINT, AxisRun, Seen, foretold, holds, seen_by, spread
-from shapetrace.naming.name_axis import Naming, name_axis
+from shapetrace.naming.evidence import AxisRun, Seen, holds, seen_by, spread
+from shapetrace.naming.expressions import Expressions
 from shapetrace.naming.observations import (
     Key,
     Observation,
@@ -79,7 +77,7 @@ class _Namer:
         self.probing = probing
         self.aliases = aliases
         self._known: dict[tuple[object, ...], Dim] = {}
-        self._expressions: dict[tuple[object, ...], tuple[Dim, bool]] = {}
+        self._expressions = Expressions(probing)
         self._used: set[str] = set()
 
     def unused(self) -> Iterator[str]:
@@ -136,10 +134,10 @@ class _Namer:
         owners: tuple[str, ...],
     ) -> Dim:
         runs = apart or together
-        dim, moved = self._expressed(size, runs)
+        dim, moved = self._expressions.of_axis(size, runs)
         if apart and not (dim.evidence == "probe" and all(holds(dim.name, r) for r in together)):
             runs = together
-            dim, moved = self._expressed(size, runs)
+            dim, moved = self._expressions.of_axis(size, runs)
         if dim.evidence == "literal":
             held = None if moved else self._held(size, owners, runs)
             return self._aliased(held) if held is not None else self._hinted(dim, size)
@@ -150,39 +148,6 @@ class _Namer:
             guessed = self.probing.inputs[dim.name]
             dim = replace(dim, evidence="guess" if guessed else "probe")
         return self._aliased(dim)
-
-    def _expressed(self, size: int, runs: Sequence[AxisRun]) -> tuple[Dim, bool]:
-        """An axis as an expression of what moves it, and whether anything does."""
-        key = (size, *((name, run.sizes.get(name, 0), other) for name, run, other in runs))
-        if key not in self._expressions:
-            self._expressions[key] = self._found(size, runs)
-        return self._expressions[key]
-
-    def _found(self, size: int, runs: Sequence[AxisRun]) -> tuple[Dim, bool]:
-        """What `_expressed` says of an axis that was not met before."""
-        found = self._fitted(size, runs)
-        dim = found.dim
-        own = [name for name in found.moved_by if name not in self.probing.inputs]
-        if dim.evidence == "literal" and own and len(own) < len(found.moved_by):
-            kept = ", ".join(own)
-            dim = self._fitted(size, [run for run in runs if run[0] not in own]).dim
-            dim = replace(dim, detail=f"{dim.detail}; with {kept} as in this model")
-            runs = [run for run in runs if run[0] != JOINT]
-        return foretold(dim, size, runs), bool(found.moved_by)
-
-    def _fitted(self, size: int, runs: Sequence[AxisRun]) -> Naming:
-        """The expression that the runs in which one name moved say of an axis."""
-        base = self.probing.base
-        assert base is not None  # noqa: S101 - runs are compared with it
-        probes: dict[str, dict[int | Fraction, int]] = {}
-        for name, run, other in runs:
-            if name != JOINT:
-                probes.setdefault(name, {})[Fraction(run.sizes[name], base.sizes[name])] = other
-        found = name_axis(size, probes, base.sizes)
-        if found.moved_by and found.dim.evidence == "literal":
-            dim = name_roughly(size, probes, base.sizes) or found.dim
-            return replace(found, dim=dim)
-        return found
 
     def _called(
         self,

@@ -12,7 +12,7 @@ Key = tuple[str, str, int, str, str, int]
 """Path of the call, file, line, name, element, and which time round."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Observation:
     """What one run of a model saw.
 
@@ -38,7 +38,9 @@ class Probing:
     Attributes:
         base: The run at the sizes of the real run; None when no probe could run.
         moved: By name, the runs with that size changed.
-        joint: A run with all of them changed; None when none succeeded.
+        joint: Runs with many of them changed, each larger or smaller.
+        holdouts: Such runs at yet other sizes, that no name is found from; made where the
+            others refuted a name.
         irrelevant: Names that moved nothing.
         inputs: The names of the inputs' dims, and whether each was guessed.
         tied: By name, the names that were changed with it, because none of them runs alone.
@@ -51,7 +53,8 @@ class Probing:
 
     base: Observation | None
     moved: dict[str, list[Observation]] = field(default_factory=dict)
-    joint: Observation | None = None
+    joint: list[Observation] = field(default_factory=list)
+    holdouts: list[Observation] = field(default_factory=list)
     irrelevant: set[str] = field(default_factory=set)
     inputs: dict[str, bool] = field(default_factory=dict)
     tied: dict[str, tuple[str, ...]] = field(default_factory=dict)

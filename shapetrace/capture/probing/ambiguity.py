@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
+from shapetrace.naming.evidence import AxisRun, seen_by
+from shapetrace.naming.expressions import Expressions
 from shapetrace.naming.name_axis import name_axis
-from shapetrace.naming.name_trace import Observation, Probing
+from shapetrace.naming.observations import Key, Observation, Probing
 from shapetrace.records.trace import Shape
 
 Point = tuple[str, Fraction, int]
@@ -26,6 +28,37 @@ def unsettled(probing: Probing) -> list[str]:
             probes.setdefault(name, {})[factor] = other
         found.update(dict.fromkeys(name_axis(size, probes, base.sizes).unsettled))
     return list(found)
+
+
+def refuted(probing: Probing) -> bool:
+    """Whether no expression was found for some axis, or runs with many sizes changed deny it."""
+    base = probing.base
+    if base is None or not probing.joint:
+        return False
+    expressions = Expressions(probing)
+    for size, runs in {*_seen(probing, base)}:
+        dim, moved = expressions.of_axis(size, runs)
+        if moved and dim.evidence == "literal":
+            return True
+    return False
+
+
+def _seen(probing: Probing, base: Observation) -> Iterator[tuple[int, tuple[AxisRun, ...]]]:
+    """Every axis of the first run with all that other runs saw of it."""
+    things = [seen_by(probing, key, shape, _shapes) for key, shape in base.shapes.items()]
+    things += [seen_by(probing, path, s, _parameters) for path, s in base.parameters.items()]
+    shapes = (*base.shapes.values(), *base.parameters.values())
+    for seen, shape in zip(things, shapes, strict=True):
+        if seen is not None:
+            yield from ((size, seen.axis(axis)[0]) for axis, size in enumerate(shape))
+
+
+def _shapes(run: Observation) -> Mapping[Key, Shape]:
+    return run.shapes
+
+
+def _parameters(run: Observation) -> Mapping[str, Shape]:
+    return run.parameters
 
 
 def _curves(base: Observation, probing: Probing) -> Iterator[tuple[int, tuple[Point, ...]]]:

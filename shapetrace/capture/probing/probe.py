@@ -7,9 +7,9 @@ went the other way, still tells about all that it has in common with the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from shapetrace.capture.probing.ambiguity import unsettled
+from shapetrace.capture.probing.ambiguity import refuted, unsettled
 from shapetrace.capture.probing.choose_sizes import (
     Group,
     deciding_sizes,
@@ -19,6 +19,7 @@ from shapetrace.capture.probing.choose_sizes import (
     tied_groups,
 )
 from shapetrace.capture.probing.probe_runs import ProbeRuns
+from shapetrace.capture.probing.trial_sizes import first_trials, halves, second_trials
 from shapetrace.capture.recorder.swap import swap
 from shapetrace.capture.source.discover import Wanted
 from shapetrace.capture.target.subject import Subject
@@ -108,7 +109,7 @@ class _Prober:
             note = f"`{self.runs.label(name)}` could not be probed: no other size of it runs"
             self.result.notes.append(note)
         self._settle()
-        self._probe_jointly()
+        self._try_elsewhere()
 
     def _untied(self, stuck: Sequence[str]) -> list[str]:
         """Probe together what does not run alone; what is left."""
@@ -149,14 +150,32 @@ class _Prober:
                     seen.append(observation)
                     break
 
-    def _probe_jointly(self) -> None:
-        """One run with every size that matters changed: what the names must foretell."""
-        changes: dict[str, int] = {}
-        for label, seen in self.result.moved.items():
-            group = self._groups[label]
-            changes.update(self._scaled(group, seen[0].sizes[label]) or {})
-        if len(self.result.moved) > 1:
-            self.result.joint = self.runs.observe(changes)
+    def _try_elsewhere(self) -> None:
+        """Runs with many sizes changed: what the names must foretell, and others where not."""
+        leading = {group[0] for group in self._groups.values()}
+        alone = {n for n in self.sizes if n in self.result.irrelevant and not seems_shapeless(n)}
+        dims = set(self.subject.dims)
+        sizes = {n: size for n, size in self.sizes.items() if n in leading | alone and size}
+        for changes in first_trials(sizes, dims):
+            self.result.joint += self._tried(changes, dims)
+        if refuted(self.result):
+            for changes in second_trials(sizes, dims):
+                self.result.holdouts += self._tried(changes, dims)
+
+    def _tried(self, changes: Mapping[str, int], dims: Collection[str]) -> list[Observation]:
+        """A run with sizes changed; where it fails, two that change less."""
+        whole: dict[str, int] = {}
+        for name, size in changes.items():
+            group = self._groups.get(self.runs.label(name), (name,))
+            whole.update(self._scaled(group, size) or {})
+        if all(size == self.sizes[name] for name, size in whole.items()):
+            return []
+        seen = self.runs.observe(whole)
+        if seen is not None:
+            return [seen]
+        if len(changes) == 1:
+            return []
+        return [run for half in halves(changes, dims) for run in self._tried(half, dims)]
 
     def _moves_nothing(self, names: Sequence[str]) -> bool:
         seen = self.runs.observe({name: 2 * self.sizes[name] for name in names})
