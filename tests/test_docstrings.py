@@ -39,7 +39,7 @@ def test_an_example_runs(module, name, monkeypatch):
 
 
 def test_the_examples_of_the_library_s_face_are_among_them():
-    face = {"trace", "record", "forward", "generate", "checking", "annotate_instance", "Traced"}
+    face = {"trace", "record", "forward", "generate", "checking", "annotate", "Traced"}
     assert face <= {name for _, name in _documented()}
 
 

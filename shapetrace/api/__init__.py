@@ -21,7 +21,7 @@ from shapetrace.report.traced import Traced
 if TYPE_CHECKING:
     from os import PathLike
 
-    from shapetrace.api.annotating.annotate import annotate_instance as annotate
+    from shapetrace.api.annotating.annotate import annotate
     from shapetrace.api.checks.check_with import checking
 
 __all__ = [
@@ -47,9 +47,9 @@ def __getattr__(name: str) -> object:
 
         return checking
     if name == "annotate":
-        from shapetrace.api.annotating.annotate import annotate_instance  # noqa: PLC0415
+        from shapetrace.api.annotating.annotate import annotate  # noqa: PLC0415
 
-        return annotate_instance
+        return annotate
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shapetrace.api.tracing.trace_target import Request
+from shapetrace.api.preparing.request import Request
 from shapetrace.check.rules import chosen
 from shapetrace.errors import ShapetraceError, did_you_mean, with_article
 

@@ -109,7 +109,7 @@ def trace(
         >>> "240 FLOP" in str(traced)  # what print(traced) shows
         True
     """
-    from shapetrace.api.tracing.probe_names import probed  # noqa: PLC0415 - needs torch
+    from shapetrace.api.preparing.probe_names import probed  # noqa: PLC0415 - needs torch
     from shapetrace.capture.target.inputs import CallInputs  # noqa: PLC0415
     from shapetrace.capture.target.instances import subject_of  # noqa: PLC0415
 

@@ -9,9 +9,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from shapetrace.capture.proof.messages import Call
+from shapetrace.capture.random_state import same_random_state
 from shapetrace.capture.recording import record
 from shapetrace.capture.source.discover import Wanted, entered, joined, own_files
+from shapetrace.capture.target.calling import call_model
+from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.subject import Subject
 from shapetrace.capture.values.structure_of import Observed, observing
 from shapetrace.errors import ShapetraceError
@@ -26,7 +28,7 @@ class Running:
     Attributes:
         model: The model.
         subject: How to run it at other sizes, for its names.
-        calls: Positional and keyword arguments; the first as they were given.
+        calls: What it is called with; the first as it was given.
         sizes: Of the inputs' named axes in each call.
         name: What the model is called.
         config: What it was made from.
@@ -34,13 +36,13 @@ class Running:
 
     model: nn.Module
     subject: Subject
-    calls: Sequence[Call]
+    calls: Sequence[CallInputs]
     sizes: Sequence[dict[str, int]]
     name: str
     config: Mapping[str, Any] = field(default_factory=dict)
 
 
-def entered_by(model: nn.Module, call: Call) -> Wanted:
+def entered_by(model: nn.Module, inputs: CallInputs) -> Wanted:
     """The functions that a call enters, and those beside them in the model's own files.
 
     Raises:
@@ -48,7 +50,7 @@ def entered_by(model: nn.Module, call: Call) -> Wanted:
     """
     try:
         with entered() as found:
-            _run(model, call)
+            _run(model, inputs)
     except Exception as error:
         text = str(error).partition("\n")[0]
         raise ShapetraceError(
@@ -60,7 +62,7 @@ def entered_by(model: nn.Module, call: Call) -> Wanted:
 
 def watched(
     model: nn.Module,
-    call: Call,
+    inputs: CallInputs,
     wanted: Wanted,
     own: Collection[str],
     *,
@@ -71,7 +73,7 @@ def watched(
 
     Args:
         model: The model.
-        call: Positional and keyword arguments.
+        inputs: What it is called with.
         wanted: The functions to look into.
         own: The files whose functions' kinds of values are noted.
         name: What the model is called.
@@ -83,20 +85,11 @@ def watched(
     observed = Observed()
     recording = record(model, wanted=wanted, operators=False, target=name, config=config)
     with recording, observing(own, observed):
-        _run(model, call)
+        _run(model, inputs)
     return recording.trace, observed.structures
 
 
-def _run(model: nn.Module, call: Call) -> Any:
-    """Call a model.
-
-    Raises:
-        RuntimeError: In place of the `SystemExit` of a model that calls `sys.exit`.
-    """
-    args, kwargs = call
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        try:
-            return model(*args, **kwargs)
-        except SystemExit as error:
-            raise RuntimeError(f"the model calls sys.exit({error.code!r})") from error
+def _run(model: nn.Module, inputs: CallInputs) -> Any:
+    """Call a model, with the same random numbers each time."""
+    with torch.no_grad(), same_random_state(0):
+        return call_model(model, inputs)

@@ -48,7 +48,7 @@ class _Flat:
         return sizes, blocks, (grown,)
 
 
-class Folder:
+class StepFolder:
     """Leaves out steps from a list of events while it grows."""
 
     def __init__(self, events: list[Event]) -> None:
@@ -195,13 +195,13 @@ def _op(event: Event, form: list[Any], sizes: list[int], blocks: list[int]) -> N
 class StepRecording(Recording):
     """A recording of steps; `step` is to be called where one ends."""
 
-    _folder: Folder | None = None
+    _folder: StepFolder | None = None
 
     def step(self) -> None:
         """One step has ended and another may begin."""
         recorder = self._recorder
         if self._folder is None:
-            self._folder = Folder(recorder.events)
+            self._folder = StepFolder(recorder.events)
         if self._folder.boundary(len(recorder.storages.blocks)):
             used, known = self._folder.templates, recorder._templates  # noqa: SLF001 - one package
             for key in [key for key, item in known.items() if item and id(item) not in used]:

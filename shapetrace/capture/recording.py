@@ -249,8 +249,3 @@ def _parameter(
 def _innermost_failed(tables: Tables) -> int:
     failed = [number for number, scope in enumerate(tables.scopes) if scope.failed]
     return failed[-1] if failed else 0
-
-
-def functions_in(swapped: Swap) -> list[FunctionType]:
-    """The functions that a swap changed."""
-    return [function for function, _ in swapped.functions]

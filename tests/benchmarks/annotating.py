@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shapetrace.annotation import Wishes, write_in_place
-from shapetrace.api.annotating.annotate import annotate
-from shapetrace.api.tracing.trace_target import Request
-from shapetrace.capture.proof.checked_source import functions_in
+from shapetrace.api.annotating.annotate import annotate_target
+from shapetrace.api.preparing.request import Request
+from shapetrace.capture.proof.checked_source import definitions_in
 from shapetrace.capture.proof.proof import Proof
 from shapetrace.capture.target.inputs import from_specs
 from shapetrace.capture.target.target import resolve
@@ -74,7 +74,7 @@ def by_shapetrace(case: Case, file: Path) -> list[tuple[object, ...]]:
         The positional and keyword arguments of the model's calls.
     """
     with forgetting(file.parent):
-        result = annotate(Request(f"{file}:{case.name}", case.inputs), Wishes())
+        result = annotate_target(Request(f"{file}:{case.name}", case.inputs), Wishes())
     write_in_place(result.files)
     specs = parse_specs(case.inputs)
     calls = [from_specs(specs.resized(dict(sizes))) for sizes in result.runs]
@@ -98,7 +98,7 @@ def by_righttyper(case: Case, file: Path, calls: Sequence[object], python: str) 
 
 def annotations(source: bytes) -> Iterator[tuple[int, str, str]]:
     """The annotations of shapes: number of the function, place, text."""
-    for number, node in enumerate(functions_in(ast.parse(source))):
+    for number, node in enumerate(definitions_in(ast.parse(source))):
         places = [
             (one.arg, one.annotation) for one in ast.walk(node.args) if isinstance(one, ast.arg)
         ]
@@ -116,7 +116,7 @@ def resolved(source: bytes) -> bytes:
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign) and "TypeVar" in ast.unparse(node.value)
     }
-    for node in functions_in(tree):
+    for node in definitions_in(tree):
         for one in (*(n for n in ast.walk(node.args) if isinstance(n, ast.arg)), node):
             field = "annotation" if isinstance(one, ast.arg) else "returns"
             old = getattr(one, field)

@@ -22,7 +22,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from shapetrace.api.tracing.probe_names import probed
+from shapetrace.api.preparing.probe_names import probed
 from shapetrace.capture import record
 from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.instances import subject_of

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from shapetrace.api.checks.check_target import check_target
-from shapetrace.api.tracing.trace_target import Request
+from shapetrace.api.preparing.request import Request
 from shapetrace.check.rules import chosen
 
 NUMBER = itertools.count()

@@ -16,11 +16,12 @@ import pytest
 import torch
 
 from shapetrace.annotation import Wishes, write_in_place
-from shapetrace.api.annotating.annotate import annotate
+from shapetrace.api.annotating.annotate import annotate_target
 from shapetrace.api.checks import check_target as check_runs
 from shapetrace.api.checks.check_target import _Checking, _probed_dims, check_target
-from shapetrace.api.tracing.probe_names import probed, run_tamely
-from shapetrace.api.tracing.trace_target import Request, read_inputs
+from shapetrace.api.preparing.prepare import read_inputs
+from shapetrace.api.preparing.probe_names import probed
+from shapetrace.api.preparing.request import Request
 from shapetrace.capture.declared.evaluate import Declared, verdicts
 from shapetrace.capture.probing.resized_models import elsewhere, owned_sizes
 from shapetrace.capture.source.braces import filled
@@ -56,7 +57,7 @@ class Runs:
         finally:
             check_runs.check = original
         self.inputs = seen
-        self.models = [trace for _, _, trace in elsewhere(subject, probing, wanted, run_tamely)]
+        self.models = [trace for _, _, trace in elsewhere(subject, probing, wanted)]
         self.probed = _probed_dims(seen[0], probing, {})
 
     def findings(self, mutate=lambda trace: trace):
@@ -211,7 +212,7 @@ def test_every_wrong_annotation_is_found_where_annotate_wrote_them(target, tmp_p
     shutil.copy(source, file)
     request = replace(request, target=f"{file}:{target}")
     with forgetting(tmp_path):
-        write_in_place(annotate(request, Wishes("first")).files)
+        write_in_place(annotate_target(request, Wishes("first")).files)
     with forgetting(tmp_path):
         runs = Runs(request)
         assert list(runs.findings()) == []

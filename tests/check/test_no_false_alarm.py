@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from shapetrace.api.checks.check_target import check_target
-from shapetrace.api.tracing.trace_target import Request
+from shapetrace.api.preparing.request import Request
 
 OWN = Path(__file__).parent / "own_models.py"
 

@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from shapetrace.api.checks import check_target as check_runs
-from shapetrace.api.tracing.trace_target import Request
+from shapetrace.api.preparing.request import Request
 from tests.covered.packages import needs
 
 LENS = """

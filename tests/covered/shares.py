@@ -22,7 +22,7 @@ import torch
 from _pytest.outcomes import Skipped
 from torch import nn
 
-from shapetrace.api.tracing.probe_names import probed
+from shapetrace.api.preparing.probe_names import probed
 from shapetrace.capture import record
 from shapetrace.capture.probing.probe_runs import ProbeRuns
 from shapetrace.capture.recorder.swap import swap

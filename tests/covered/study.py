@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from shapetrace.api.tracing.probe_names import probed
+from shapetrace.api.preparing.probe_names import probed
 from shapetrace.capture import record
 from shapetrace.capture.target.inputs import CallInputs, from_specs
 from shapetrace.capture.target.instances import subject_of

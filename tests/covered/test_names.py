@@ -15,7 +15,8 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 
 import shapetrace
-from shapetrace.api.tracing.trace_target import Request, trace_target
+from shapetrace.api.preparing.request import Request
+from shapetrace.api.tracing.trace_target import trace_target
 from shapetrace.capture.probing.choose_sizes import labels
 from shapetrace.capture.target.remake import remake
 from shapetrace.dims import evaluate

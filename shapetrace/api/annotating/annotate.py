@@ -6,82 +6,25 @@ Nothing is written here; the caller gets the new source of each file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from torch import nn
 
 from shapetrace.annotation.inference.infer import Wishes, infer
-from shapetrace.annotation.plan.plans import LeftOut, Rewritten
-from shapetrace.annotation.report import diff, summary
-from shapetrace.annotation.writing import write_in_place
-from shapetrace.api.annotating.observe import (
-    Runs,
-    instance_file,
-    of_instance,
-    of_target,
-    origin_file,
-    own_sources,
-    run_all,
-)
+from shapetrace.api.annotating.annotated import Annotated
+from shapetrace.api.annotating.observe import Runs, of_instance, of_target, run_all
 from shapetrace.api.annotating.prove import proven
-from shapetrace.api.tracing.resized_inputs import remade
-from shapetrace.api.tracing.trace_target import Request, read_aliases, read_inputs
+from shapetrace.api.preparing.prepare import prepare
+from shapetrace.api.preparing.request import Request
+from shapetrace.api.preparing.source_files import instance_file, origin_file, own_sources
+from shapetrace.capture.proof.proof import Proof
+from shapetrace.capture.target.inputs import CallInputs
+from shapetrace.capture.target.instances import as_module, evaluating
 from shapetrace.errors import ShapetraceError
 
-if TYPE_CHECKING:
-    from torch import nn
 
-    from shapetrace.capture.proof.proof import Proof
-
-
-@dataclass(frozen=True, slots=True)
-class Annotated:
-    """What annotating a model came to.
-
-    Attributes:
-        files: Each file's old and new source.
-        left_out: What has no annotation, or a weaker one, and why.
-        tensors: How many parameters and returns held a tensor.
-        checks: How many values the proof checked.
-        equal: In how many runs the outputs were compared with the old ones, and equal to the
-            bit; none where the model itself does not give the same bits twice.
-        runs: Sizes of the inputs' named axes in each run.
-        root: The folder that the files belong to.
-    """
-
-    files: tuple[Rewritten, ...]
-    left_out: tuple[LeftOut, ...]
-    tensors: int
-    checks: int
-    equal: int
-    runs: tuple[tuple[tuple[str, int], ...], ...]
-    root: Path
-
-    def diff(self) -> str:
-        """The changes, as a unified diff."""
-        return diff(self.files, self.root).decode("utf-8", "replace")
-
-    def write(self, *, force: bool = False) -> list[Path]:
-        """Replace the files; each old one stays beside it as ``.bak``.
-
-        Args:
-            force: Whether installed packages and files with uncommitted changes may be written.
-
-        Returns:
-            The files that were written.
-
-        Raises:
-            ShapetraceError: If any file may not or can't be written; then none is.
-        """
-        return write_in_place(self.files, force=force)
-
-    def __str__(self) -> str:
-        return summary(
-            self.files, self.left_out, self.checks, self.root, equal=self.equal, runs=len(self.runs)
-        )
-
-
-def annotate(
+def annotate_target(
     request: Request,
     wishes: Wishes | None = None,
     *,
@@ -100,31 +43,17 @@ def annotate(
         ShapetraceError: If the target can't be made or run, its source can't be read, no
             tensor is seen, or there is nothing to annotate.
     """
-    if not request.inputs and request.inputs_file is None:
-        raise ShapetraceError(
-            "no input is given; give --input, such as --input x:float32[B=2,n=16]"
-        )
-    aliases = read_aliases(request.aliases)
-    from shapetrace.capture.proof.proof import Proof  # noqa: PLC0415
-    from shapetrace.capture.target.inputs import check_signature  # noqa: PLC0415 - these need torch
-    from shapetrace.capture.target.target import resolve  # noqa: PLC0415
-    from shapetrace.capture.values.members import set_training  # noqa: PLC0415
-
-    target = resolve(request.target, request.arguments, request.hf_config)
-    inputs = read_inputs(request)
-    progress(f"making {request.target}")
-    model = set_training(target.build(seed=request.seed), mode=False)
-    check_signature(model, inputs)
+    request.require_inputs()
+    prepared = prepare(request, progress)
     origin = origin_file(request.target)
-    others = (made for _, made in remade(request)) if inputs.specs is None else ()
-    runs = run_all(of_target(target, model, inputs, others), origin, aliases, progress)
+    runs = run_all(of_target(prepared), origin, prepared.aliases, progress)
     text = (request.target, tuple(request.arguments), tuple(request.hf_config))
     place = own_sources(runs.traces, origin)
-    proof = Proof(model, runs.calls, text, request.seed)
-    return finish(runs, proof, place, wishes or Wishes(), guard=guard, progress=progress)
+    proof = Proof(prepared.model, runs.calls, text, request.seed)
+    return _finish(runs, proof, place, wishes or Wishes(), guard=guard, progress=progress)
 
 
-def annotate_instance(
+def annotate(
     model: nn.Module | Callable[..., Any],
     *args: Any,
     dims: Mapping[str, int] | None = None,
@@ -169,20 +98,16 @@ def annotate_instance(
         >>> result.write() == [file]
         True
     """
-    from shapetrace.capture.proof.proof import Proof  # noqa: PLC0415
-    from shapetrace.capture.target.inputs import CallInputs  # noqa: PLC0415 - these need torch
-    from shapetrace.capture.target.instances import as_module, evaluating  # noqa: PLC0415
-
     origin = instance_file(model)
     module = as_module(model)
     with evaluating(module):
         running = of_instance(module, CallInputs(args, kwargs), dims)
         runs = run_all(running, origin, {}, lambda _: None)
         place = own_sources(runs.traces, origin)
-        return finish(runs, Proof(module, runs.calls), place, wishes or Wishes())
+        return _finish(runs, Proof(module, runs.calls), place, wishes or Wishes())
 
 
-def finish(
+def _finish(
     runs: Runs,
     proof: Proof,
     place: tuple[Path, Iterable[str]],
@@ -209,7 +134,15 @@ def finish(
     kept = [one for file in done.files for one in file.left_out]
     left_out = (*inferred.left_out, *done.told, *kept)
     ran = tuple(tuple(sizes.items()) for sizes in runs.sizes)
-    return Annotated(done.files, left_out, inferred.tensors, done.checks, done.equal, ran, root)
+    return Annotated(
+        files=done.files,
+        left_out=left_out,
+        tensors=inferred.tensors,
+        checks=done.checks,
+        equal=done.equal,
+        runs=ran,
+        root=root,
+    )
 
 
 def _only(wishes: Wishes) -> str:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from shapetrace.annotation.inference.infer import Inferred, Wishes
 from shapetrace.annotation.plan.amend import Amendments, Fault, function_lines
 from shapetrace.annotation.plan.plans import LeftOut, Rewritten
 from shapetrace.annotation.rewriting.rewrite import rewrite
+from shapetrace.capture.proof.messages import Verdict
+from shapetrace.capture.proof.proof import Proof
 from shapetrace.errors import ShapetraceError
-
-if TYPE_CHECKING:
-    from shapetrace.annotation.inference.infer import Inferred, Wishes
-    from shapetrace.capture.proof.messages import Verdict
-    from shapetrace.capture.proof.proof import Proof
 
 _ROUNDS = 6
 """Weaken once, drop once, and what that uncovers."""

@@ -1,1 +1,1 @@
-"""What `trace` does with a target: run it once, and name its axes by probes."""
+"""What `trace` does with a target: run it once, and name its axes."""

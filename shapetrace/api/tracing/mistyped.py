@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
-from contextlib import redirect_stdout
+from collections.abc import Iterator
 from dataclasses import replace
-from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from torch import nn
+
+from shapetrace.api.preparing.probe_names import unheard
+from shapetrace.capture.target.calling import call_model
+from shapetrace.capture.target.inputs import CallInputs, from_specs
+from shapetrace.dims.specs import TensorSpec
 from shapetrace.errors import ShapetraceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from torch import nn
-
-    from shapetrace.capture.target.inputs import CallInputs
-    from shapetrace.dims.specs import TensorSpec
-    from shapetrace.records.trace import Failure, Trace
+from shapetrace.records.trace import Failure, Trace
 
 _OF_DTYPES = re.compile(
     r"dtype|scalar type|\b(long|int|half|float|double|bfloat16|byte|bool\w*|unsigned char|integers?)\b",
@@ -77,15 +73,12 @@ def _others(spec: TensorSpec, model: nn.Module, failure: Failure) -> list[str]:
 def _runs(
     model: nn.Module, inputs: CallInputs, spec: TensorSpec, other: TensorSpec, device: str
 ) -> bool:
-    from shapetrace.api.tracing.probe_names import no_complaints, run_tamely  # noqa: PLC0415 - needs torch
-    from shapetrace.capture.target.inputs import from_specs  # noqa: PLC0415
-
     assert inputs.specs is not None  # noqa: S101 - a spec is suspected
     tensors = tuple(other if known is spec else known for known in inputs.specs.tensors)
     made = from_specs(replace(inputs.specs, tensors=tensors), device=device)
     try:
-        with redirect_stdout(StringIO()), no_complaints():
-            run_tamely(model, (made.args, made.kwargs))
+        with unheard():
+            call_model(model, made)
     except Exception:  # noqa: BLE001 - it fails for another reason too
         return False
     return True

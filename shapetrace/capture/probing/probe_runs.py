@@ -11,6 +11,7 @@ from torch import nn
 
 from shapetrace.capture.probing.choose_sizes import labels
 from shapetrace.capture.probing.model_sizes import attributes, configured, parameter_shapes
+from shapetrace.capture.random_state import same_random_state
 from shapetrace.capture.recorder.assemble import assemble
 from shapetrace.capture.recorder.calls import module_names
 from shapetrace.capture.recorder.hooks import activate
@@ -24,7 +25,6 @@ from shapetrace.capture.weightless.modes import (
     meta,
     real,
     remembered,
-    same_random_state,
 )
 from shapetrace.naming.name_trace import Observation, keyed
 
@@ -125,7 +125,7 @@ class ProbeRuns:
         axes = {**subject.dims, **subject.loose}
         dims = {name: changes.get(name, size) for name, size in axes.items()}
         eager = torch.compiler.set_stance("force_eager")  # compiled code shows nothing
-        with eager, self.weightless(), same_random_state(), torch.no_grad():
+        with eager, same_random_state(), self.weightless(), torch.no_grad():
             model = subject.build(integers)
             given = subject.arguments(dims, integers)
             if watch is not None:

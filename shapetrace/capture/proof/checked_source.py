@@ -15,7 +15,7 @@ CHECK_LOCAL = "__shapetrace_check_local__"
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def functions_in(tree: ast.AST) -> list[_Function]:
+def definitions_in(tree: ast.AST) -> list[_Function]:
     """The functions of a file, in the order of their ``def`` lines."""
     found = [node for node in ast.walk(tree) if isinstance(node, _Function)]
     return sorted(found, key=lambda node: (node.lineno, node.col_offset))
@@ -29,7 +29,7 @@ def checked_tree(source: bytes, wanted: Mapping[int, frozenset[str]]) -> ast.Mod
         wanted: By number of the function, its variables to check.
     """
     tree = ast.parse(source)
-    for number, node in enumerate(functions_in(tree)):
+    for number, node in enumerate(definitions_in(tree)):
         if number in wanted:
             _check(node, number, wanted[number])
     return ast.fix_missing_locations(tree)

@@ -1,6 +1,6 @@
 """The process that proves annotations: new source, run with every annotation checked.
 
-``python -m shapetrace.capture.proof.child FOLDER`` reads a `Job` there and leaves a `Verdict`.
+``python -m shapetrace.capture.proof.child FOLDER`` reads a `ProofJob` there and leaves a `Verdict`.
 The annotated files are imported in place of the old ones; each call of a function with
 annotations has a jaxtyping context of its own, and beartype gives the verdict on each value.
 """
@@ -31,7 +31,10 @@ from jaxtyping import jaxtyped
 
 from shapetrace.capture.declared.refused import fits
 from shapetrace.capture.proof.checked_source import CHECK_LOCAL, CHECKED, checked_tree
-from shapetrace.capture.proof.messages import Failed, Fingerprint, Job, Verdict
+from shapetrace.capture.proof.messages import Failed, Fingerprint, ProofJob, Verdict
+from shapetrace.capture.random_state import same_random_state
+from shapetrace.capture.target.calling import call_model
+from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.target import resolve
 from shapetrace.capture.values import members
 from shapetrace.capture.values.tensors_in import elements
@@ -145,7 +148,7 @@ def described(value: Any) -> str:
 class _Finder(MetaPathFinder):
     """Finds the annotated files' modules, and those that no search would find."""
 
-    def __init__(self, job: Job, judge: Judge) -> None:
+    def __init__(self, job: ProofJob, judge: Judge) -> None:
         self._job = job
         self._judge = judge
 
@@ -159,7 +162,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Loader(SourceFileLoader):
-    def __init__(self, name: str, path: str, job: Job, judge: Judge) -> None:
+    def __init__(self, name: str, path: str, job: ProofJob, judge: Judge) -> None:
         super().__init__(name, path)
         self._job = job
         self._judge = judge
@@ -182,7 +185,7 @@ class _Loader(SourceFileLoader):
         super().exec_module(module)
 
 
-def prove(job: Job) -> Verdict:
+def prove(job: ProofJob) -> Verdict:
     """Run a job in this process, which is not to be used for anything else."""
     judge = Judge(job.names)
     sys.path[:] = job.path
@@ -193,33 +196,27 @@ def prove(job: Job) -> Verdict:
             if _is_target(job, file):  # which is looked up by the file's own name
                 sys.modules[Path(file).stem] = module
     model = members.set_training(_model(job), mode=False)
-    outputs = [_fingerprint(model, call) for call in pickle.loads(job.calls)]  # noqa: S301 - our own
+    outputs = [fingerprint(model, call) for call in pickle.loads(job.calls)]  # noqa: S301 - our own
     failed = [Failed(*place, reason) for place, reason in judge.failed.items()]
     return Verdict((*failed, *judge.unseen()), tuple(outputs), judge.checks)
 
 
-def _is_target(job: Job, file: str) -> bool:
+def _is_target(job: ProofJob, file: str) -> bool:
     where = job.target[0].rpartition(":")[0] if job.target is not None else ""
     return where.endswith(".py") and Path(where).resolve() == Path(file).resolve()
 
 
-def _model(job: Job) -> torch.nn.Module:
+def _model(job: ProofJob) -> torch.nn.Module:
     if job.target is None:
         model: torch.nn.Module = pickle.loads(job.model)  # noqa: S301 - our own process wrote it
         return model
     return resolve(*job.target).build(seed=job.seed)
 
 
-def _fingerprint(model: torch.nn.Module, call: tuple[Any, Any]) -> Fingerprint:
-    args, kwargs = call
-    return fingerprint(model, args, kwargs)
-
-
-def fingerprint(model: torch.nn.Module, args: Any, kwargs: Any) -> Fingerprint:
-    """What a model returns for some arguments: each tensor's place, type, shape and bits."""
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        result = model(*args, **kwargs)
+def fingerprint(model: torch.nn.Module, inputs: CallInputs) -> Fingerprint:
+    """What a model returns for some inputs: each tensor's place, type, shape and bits."""
+    with torch.no_grad(), same_random_state(0):
+        result = call_model(model, inputs)
     return tuple((place, described(tensor), _bits(tensor)) for place, tensor in elements(result))
 
 
@@ -231,7 +228,7 @@ def _bits(tensor: torch.Tensor) -> str:
 
 
 def _run(folder: Path) -> None:
-    job: Job = pickle.loads((folder / "job").read_bytes())  # noqa: S301 - our parent wrote it
+    job: ProofJob = pickle.loads((folder / "job").read_bytes())  # noqa: S301 - our parent wrote it
     if job.folder:
         os.chdir(job.folder)
     try:

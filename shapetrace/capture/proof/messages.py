@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-Call = tuple[tuple[Any, ...], dict[str, Any]]
-"""Positional and keyword arguments."""
 Fingerprint = tuple[tuple[str, str, str], ...]
 """Of an output: each tensor's place, type and shape, and hash of its bits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ProofJob:
     """A proof to be made.
 
     Attributes:
@@ -21,7 +18,7 @@ class Job:
         modules: By name, the file of each module that is to be loaded from there.
         names: By file and number of the function, the places to be proven.
         locals: The same, variables alone; functions without any are here too.
-        calls: Pickled: a list of positional and keyword arguments.
+        calls: Pickled: a list of inputs.
         path: Where imports are searched.
         target: How `shapetrace.capture.target.resolve` finds the model; else None.
         model: The pickled model, where there is no target.

@@ -13,8 +13,9 @@ from pathlib import Path
 from torch import nn
 
 from shapetrace.capture.proof.child import fingerprint
-from shapetrace.capture.proof.messages import Call, Fingerprint, Job, Verdict
+from shapetrace.capture.proof.messages import Fingerprint, ProofJob, Verdict
 from shapetrace.capture.proof.process import FORKS, forked, spawned
+from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.target import resolve
 from shapetrace.capture.values import members
 from shapetrace.errors import ShapetraceError
@@ -34,7 +35,7 @@ class Proof:
     """
 
     model: nn.Module
-    calls: Sequence[Call]
+    calls: Sequence[CallInputs]
     target: TargetText | None = None
     seed: int = 0
 
@@ -54,17 +55,17 @@ class Proof:
         Raises:
             ShapetraceError: If the model can't be sent to another process, or that fails.
         """
-        job = Job(
-            sources,
-            _modules(sources),
-            names,
-            {place: variables.get(place, frozenset()) for place in names},
-            _pickled(list(self.calls), "the inputs"),
-            tuple(sys.path),
-            self.target,
-            b"" if self.target is not None else _pickled(self.model, "the model"),
-            self.seed,
-            str(Path.cwd()),
+        job = ProofJob(
+            sources=sources,
+            modules=_modules(sources),
+            names=names,
+            locals={place: variables.get(place, frozenset()) for place in names},
+            calls=_pickled(list(self.calls), "the inputs"),
+            path=tuple(sys.path),
+            target=self.target,
+            model=b"" if self.target is not None else _pickled(self.model, "the model"),
+            seed=self.seed,
+            folder=str(Path.cwd()),
         )
         return _run(job)
 
@@ -79,10 +80,10 @@ class Proof:
         else:
             model = pickle.loads(_pickled(self.model, "the model"))  # noqa: S301 - our own
         calls = pickle.loads(_pickled(list(self.calls), "the inputs"))  # noqa: S301 - our own
-        return tuple(fingerprint(members.set_training(model, mode=False), *call) for call in calls)
+        return tuple(fingerprint(members.set_training(model, mode=False), call) for call in calls)
 
 
-def _run(job: Job) -> Verdict:
+def _run(job: ProofJob) -> Verdict:
     with tempfile.TemporaryDirectory(prefix="shapetrace-") as name:
         folder = Path(name)
         (folder / "job").write_bytes(pickle.dumps(job))

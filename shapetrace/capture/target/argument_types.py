@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any
 
 from shapetrace.capture.target.arguments import Nested, defaults_of, kind_of
-from shapetrace.capture.target.recipes import Call, Configured, Recipe
+from shapetrace.capture.target.recipes import Configured, Constructed, Recipe
 from shapetrace.errors import with_article
 
 _PLAIN = (bool, int, float, str, list, tuple, dict)
@@ -23,7 +23,7 @@ def misfitting(recipe: Recipe) -> str:
         fit, or nothing is known of what is expected.
     """
     match recipe:
-        case Call(function=function, given=given):
+        case Constructed(function=function, given=given):
             return next(_of_call(function, given, "--arg "), "")
         case Configured(config_class=kind, given=given):
             return next(_of_config(kind, given), "")

@@ -19,7 +19,7 @@ class Nested(dict[str, Any]):
     """Values that dots put under one name: fields of a configuration to be made."""
 
 
-def read_settings(texts: Sequence[str], option: str) -> Nested:
+def read_arguments(texts: Sequence[str], option: str) -> Nested:
     """Read ``key=value`` texts; a value is a Python literal, else the text itself.
 
     Args:

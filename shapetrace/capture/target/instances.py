@@ -12,7 +12,7 @@ from torch import nn
 
 from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.remake import Remake, remake
-from shapetrace.capture.target.subject import Arguments, Subject
+from shapetrace.capture.target.subject import Subject
 from shapetrace.capture.values import members
 from shapetrace.capture.weightless.modes import makes_real_tensors
 
@@ -76,9 +76,8 @@ def subject_of(
         own = _own(model, found, sizes, guessed=dims is None)
         axes, loose = _with_loose(inputs, axes)
 
-    def arguments(new: Mapping[str, int], _: Mapping[str, int]) -> Arguments:
-        made: Arguments = resized((inputs.args, inputs.kwargs), axes, new)
-        return made
+    def arguments(new: Mapping[str, int], _: Mapping[str, int]) -> CallInputs:
+        return resized_inputs(inputs, axes, new)
 
     return Subject(
         own.integers,
@@ -210,20 +209,24 @@ def _guess(tensor: torch.Tensor, sizes: Mapping[str, int]) -> tuple[str, ...]:
     )
 
 
-def resized(value: Any, axes: Axes, sizes: Mapping[str, int]) -> Any:
-    """Every tensor with its named axes at other sizes; containers are kept.
+def resized_inputs(inputs: CallInputs, axes: Axes, sizes: Mapping[str, int]) -> CallInputs:
+    """Inputs with every tensor's named axes at other sizes; containers are kept.
 
     Without values the tensors are zeros, with values the given ones over again, so that
     they stay such as the model takes.
     """
+    return CallInputs(_resized(inputs.args, axes, sizes), _resized(inputs.kwargs, axes, sizes))
+
+
+def _resized(value: Any, axes: Axes, sizes: Mapping[str, int]) -> Any:
     if isinstance(value, torch.Tensor):
         names = axes.get(id(value), ("",) * value.dim())
         shape = [sizes.get(n, s) if n else s for n, s in zip(names, value.shape, strict=True)]
         return _repeated(value, shape) if makes_real_tensors() else _zeros(value, shape)
     if type(value) is dict:
-        return {key: resized(item, axes, sizes) for key, item in value.items()}
+        return {key: _resized(item, axes, sizes) for key, item in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(resized(item, axes, sizes) for item in value)
+        return type(value)(_resized(item, axes, sizes) for item in value)
     return value
 
 

@@ -15,10 +15,9 @@ from shapetrace.capture.target.arguments import (
     Nested,
     defaults_of,
     fields_of,
-    integers_in,
     kind_of,
     overlaid,
-    read_settings,
+    read_arguments,
 )
 from shapetrace.capture.target.inputs import plain_signature
 from shapetrace.errors import ShapetraceError, did_you_mean
@@ -62,7 +61,7 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Call:
+class Constructed:
     """A class or factory with its arguments.
 
     Attributes:
@@ -111,17 +110,17 @@ def _made(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def call(function: Callable[..., Any], name: str, texts: Sequence[str]) -> Call:
+def constructed(function: Callable[..., Any], name: str, texts: Sequence[str]) -> Constructed:
     """The recipe of a class or factory.
 
     Raises:
         ShapetraceError: For a missing or unknown argument, with the signature.
     """
-    given = read_settings(texts, "--arg")
+    given = read_arguments(texts, "--arg")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return Call(function, given)
+        return Constructed(function, given)
     parameters = signature.parameters.values()
     named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     takes = f"it takes {plain_signature(signature)}"
@@ -137,7 +136,7 @@ def call(function: Callable[..., Any], name: str, texts: Sequence[str]) -> Call:
     if missing:
         wanted = " ".join(f"--arg {key}=..." for key in missing)
         raise ShapetraceError(f"{name} needs {', '.join(missing)}: give {wanted}; {takes}")
-    return Call(function, given)
+    return Constructed(function, given)
 
 
 @dataclass(frozen=True)
@@ -200,7 +199,7 @@ def configured(model_class: Any, name: str, texts: Sequence[str]) -> Configured:
     given = Nested()
     for file in files:
         given.update(_config_file(file))
-    given.update(read_settings([text for text in texts if "=" in text], "--hf-config"))
+    given.update(read_arguments([text for text in texts if "=" in text], "--hf-config"))
     config_class = getattr(model_class, "config_class", None)
     if config_class is None:
         config_class = _auto(name, given)
@@ -254,8 +253,3 @@ def _refuse_file(text: str, reason: str) -> NoReturn:
         f"--hf-config {text}: cannot read it as a configuration: {reason}; "
         "give a config.json or key=value"
     )
-
-
-def integers(recipe: Recipe) -> dict[str, int]:
-    """The integers that a model is made from, by dotted path."""
-    return dict(integers_in(recipe.values()))

@@ -20,10 +20,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from shapetrace.capture.random_state import same_random_state
 from shapetrace.capture.target.arguments import integers_in
 from shapetrace.capture.target.constructor import likely_arguments
 from shapetrace.capture.values import members
-from shapetrace.capture.weightless.modes import same_random_state
 
 Facts = frozenset[tuple[object, ...]]
 """All of a model that does not hang on its weights' values, as far as it decides sizes."""

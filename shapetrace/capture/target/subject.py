@@ -8,7 +8,8 @@ from typing import Any
 
 from torch import nn
 
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+from shapetrace.capture.target.calling import call_model
+from shapetrace.capture.target.inputs import CallInputs
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Subject:
     integers: Mapping[str, int]
     dims: Mapping[str, int]
     build: Callable[[Mapping[str, int]], nn.Module]
-    arguments: Callable[[Mapping[str, int], Mapping[str, int]], Arguments]
-    run: Callable[[nn.Module, Arguments], Any] = lambda model, given: model(*given[0], **given[1])
+    arguments: Callable[[Mapping[str, int], Mapping[str, int]], CallInputs]
+    run: Callable[[nn.Module, CallInputs], Any] = call_model
     rebuilt: bool = True
     guessed: Mapping[str, bool] = field(default_factory=dict)
     loose: Mapping[str, int] = field(default_factory=dict)

@@ -11,17 +11,19 @@ from typing import Any
 import torch
 from torch import nn
 
+from shapetrace.capture.random_state import same_random_state
 from shapetrace.capture.target.argument_types import misfitting
+from shapetrace.capture.target.arguments import integers_in
 from shapetrace.capture.target.inputs import CallInputs, from_specs
-from shapetrace.capture.target.instances import apart, name_axes, resized, weightless_copy
+from shapetrace.capture.target.instances import apart, name_axes, resized_inputs, weightless_copy
 from shapetrace.capture.target.loading import load_object
-from shapetrace.capture.target.recipes import Configured, Ready, Recipe, call, configured, integers
-from shapetrace.capture.target.subject import Arguments, Subject
+from shapetrace.capture.target.recipes import Configured, Ready, Recipe, configured, constructed
+from shapetrace.capture.target.subject import Subject
 from shapetrace.capture.values import members
 from shapetrace.capture.weightless.modes import makes_real_tensors
 from shapetrace.errors import ShapetraceError, with_article
 
-Value = int | float | bool | str | None
+Scalar = int | float | bool | str | None
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,9 @@ class Target:
 
     def integers(self) -> dict[str, int]:
         """The integers that it is made from, constructor defaults included, by dotted name."""
-        return integers(self.recipe)
+        return dict(integers_in(self.recipe.values()))
 
-    def config(self) -> dict[str, Value]:
+    def config(self) -> dict[str, Scalar]:
         """What it is made from, as far as that is numbers and strings."""
         values = self.recipe.values()
         if isinstance(self.recipe, Configured):
@@ -66,7 +68,7 @@ class Target:
         Raises:
             ShapetraceError: When making it fails, or makes something that is no module.
         """
-        with _own_randomness(seed), _explained(self.name, self.recipe):
+        with same_random_state(seed), _explained(self.name, self.recipe):
             if device == "meta":
                 return _weightless(self, overrides or {})
             made = _checked(self.name, self.recipe.make(overrides or {}))
@@ -96,12 +98,10 @@ class Target:
             except ShapetraceError:
                 return members.set_training(self.build(changed), mode=False)
 
-        def arguments(dims: Mapping[str, int], _: Mapping[str, int]) -> Arguments:
+        def arguments(dims: Mapping[str, int], _: Mapping[str, int]) -> CallInputs:
             if specs is None:
-                given: Arguments = resized((inputs.args, inputs.kwargs), axes, dims)
-                return given
-            made = from_specs(specs.resized(dims), weightless=not makes_real_tensors())
-            return made.args, made.kwargs
+                return resized_inputs(inputs, axes, dims)
+            return from_specs(specs.resized(dims), weightless=not makes_real_tensors())
 
         guessed = dict.fromkeys(sizes, specs is None)
         return Subject(
@@ -144,7 +144,7 @@ def resolve(text: str, arguments: Sequence[str] = (), hf_config: Sequence[str] =
         raise ShapetraceError(
             f"--hf-config is for Hugging Face classes, and {text} has no config_class; use --arg"
         )
-    return Target(text, call(found, text, arguments))
+    return Target(text, constructed(found, text, arguments))
 
 
 def _is_configured(found: Any) -> bool:
@@ -182,13 +182,6 @@ def _checked(name: str, made: Any) -> nn.Module:
 
 
 @contextmanager
-def _own_randomness(seed: int) -> Iterator[None]:
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        yield
-
-
-@contextmanager
 def _explained(name: str, recipe: Recipe) -> Iterator[None]:
     try:
         yield
@@ -206,7 +199,7 @@ def _explained(name: str, recipe: Recipe) -> Iterator[None]:
         ) from error
 
 
-def _scalars(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Value]]:
+def _scalars(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Scalar]]:
     for key, value in values.items():
         name = f"{path}.{key}" if path else key
         if isinstance(value, Mapping):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -66,18 +64,3 @@ def is_small(build: Callable[[], nn.Module]) -> bool:
     except Exception:  # noqa: BLE001 - a constructor that looks at values
         return True
     return sum(parameter.numel() for parameter in members.parameters(model)) <= _MOST_ELEMENTS
-
-
-@contextlib.contextmanager
-def same_random_state() -> Iterator[None]:
-    """Leave the random generators of Python, NumPy and torch as they were."""
-    numpy = sys.modules.get("numpy")
-    state, own = torch.get_rng_state(), random.getstate()
-    other = numpy.random.get_state() if numpy is not None else None
-    try:
-        yield
-    finally:
-        torch.set_rng_state(state)
-        random.setstate(own)
-        if numpy is not None:
-            numpy.random.set_state(other)

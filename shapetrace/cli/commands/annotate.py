@@ -12,7 +12,7 @@ from shapetrace.errors import ShapetraceError
 
 if TYPE_CHECKING:
     from shapetrace.annotation import Rewritten
-    from shapetrace.api.annotating.annotate import Annotated as Result
+    from shapetrace.api.annotating.annotated import Annotated as Result
 
 
 def annotate(
@@ -53,8 +53,8 @@ def annotate(
     """Write jaxtyping annotations into a model's source, from runs at several sizes."""
     _refuse_contradictions(diff=diff, write=write, output=output, force=force)
     from shapetrace.annotation import Wishes, check_writable  # noqa: PLC0415 - LibCST is slow
-    from shapetrace.api.annotating.annotate import annotate as run  # noqa: PLC0415
-    from shapetrace.api.tracing.trace_target import Request  # noqa: PLC0415
+    from shapetrace.api.annotating.annotate import annotate_target  # noqa: PLC0415
+    from shapetrace.api.preparing.request import Request  # noqa: PLC0415
     from shapetrace.cli.guard import guarded  # noqa: PLC0415
     from shapetrace.cli.output import note  # noqa: PLC0415
 
@@ -74,7 +74,7 @@ def annotate(
             check_writable(file, force=force)
 
     with guarded():
-        result = run(request, wishes, guard=guard, progress=note)
+        result = annotate_target(request, wishes, guard=guard, progress=note)
     return _deliver(result, write=write, output=output, force=force)
 
 

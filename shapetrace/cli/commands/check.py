@@ -13,8 +13,8 @@ from shapetrace.errors import ShapetraceError
 
 if TYPE_CHECKING:
     from shapetrace.api.checks.tally import Checked
+    from shapetrace.api.preparing.request import Request
     from shapetrace.api.project import Settings
-    from shapetrace.api.tracing.trace_target import Request
     from shapetrace.report.findings import TargetFindings
 
 
@@ -87,8 +87,8 @@ def check(
 
     Exits with 1 when there are findings or a model fails, with 2 for bad input.
     """  # noqa: D301 - \b keeps the lines apart
+    from shapetrace.api.preparing.request import Request  # noqa: PLC0415
     from shapetrace.api.project import read_settings  # noqa: PLC0415 - kept off the light path
-    from shapetrace.api.tracing.trace_target import Request  # noqa: PLC0415
     from shapetrace.check.rules import chosen  # noqa: PLC0415
 
     settings = read_settings(Path.cwd())

@@ -74,7 +74,8 @@ def trace(
     Exits with 1 when the model fails or an annotation does not hold, with 2 for bad input.
     """  # noqa: D301 - \b keeps the examples' lines apart
     # Imported here so that `shapetrace --help` needs neither torch nor the reports.
-    from shapetrace.api.tracing.trace_target import Request, trace_target  # noqa: PLC0415
+    from shapetrace.api.preparing.request import Request  # noqa: PLC0415
+    from shapetrace.api.tracing.trace_target import trace_target  # noqa: PLC0415
     from shapetrace.cli.guard import guarded  # noqa: PLC0415
     from shapetrace.cli.output import Style, check_writable, note, show, write  # noqa: PLC0415
     from shapetrace.explain import explain_names  # noqa: PLC0415

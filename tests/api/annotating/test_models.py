@@ -9,8 +9,8 @@ import torch
 from torch.utils import _pytree
 
 from shapetrace.annotation import Wishes, write_in_place
-from shapetrace.api.annotating.annotate import annotate
-from shapetrace.api.tracing.trace_target import Request
+from shapetrace.api.annotating.annotate import annotate_target
+from shapetrace.api.preparing.request import Request
 from tests.api.annotating.enforced import forgetting, imported
 
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ def test_annotated_enforced_and_equal_to_the_bit(tmp_path, capsys):
     annotated = tensors = 0
     for name, (specs, _) in RUNS.items():
         with forgetting(typed):
-            result = annotate(Request(f"{typed / 'others.py'}:{name}", specs), Wishes())
+            result = annotate_target(Request(f"{typed / 'others.py'}:{name}", specs), Wishes())
         write_in_place(result.files)
         annotated += sum(len(file.written) for file in result.files)
         tensors += result.tensors

@@ -10,8 +10,8 @@ import pytest
 
 import shapetrace.model
 from shapetrace.annotation import Wishes, write_in_place
-from shapetrace.api.annotating.annotate import annotate
-from shapetrace.api.tracing.trace_target import Request
+from shapetrace.api.annotating.annotate import annotate_target
+from shapetrace.api.preparing.request import Request
 from tests.api.annotating.enforced import forgetting
 from tests.api.annotating.stripped import annotations, strip
 
@@ -50,7 +50,7 @@ def test_stripped_and_annotated_again(target, tmp_path, stripped, ours):
     package, make = shutil.copytree(stripped, tmp_path / "copy") / "own_model", "make_own.py"
     with forgetting(package.parent):
         wanted = Request(f"{package.parent / make}:{target}", RUNS[target])
-        result = annotate(wanted, Wishes("all"))
+        result = annotate_target(wanted, Wishes("all"))
     write_in_place(result.files)
     theirs = annotations(package)
     both = ours.keys() & theirs.keys()

@@ -18,8 +18,8 @@ import torch
 from torch.utils import _pytree
 
 from shapetrace.annotation import Wishes, write_in_place
-from shapetrace.api.annotating.annotate import annotate
-from shapetrace.api.tracing.trace_target import Request
+from shapetrace.api.annotating.annotate import annotate_target
+from shapetrace.api.preparing.request import Request
 from shapetrace.capture.proof.process import stand_by
 from shapetrace.capture.target.inputs import from_specs
 from shapetrace.dims.specs import parse_specs
@@ -66,7 +66,7 @@ def test_right_enforced_and_equal_to_the_bit(case, tmp_path, shares):
     shutil.copytree(plain, typed)
     file = typed / f"make_{case.name}.py"
     with forgetting(typed):
-        result = annotate(Request(f"{file}:make", case.inputs), Wishes(replace=True))
+        result = annotate_target(Request(f"{file}:make", case.inputs), Wishes(replace=True))
     write_in_place(result.files)
     shares[case.name] = (result.tensors - missing(result), result.tensors)
     assert result.equal == len(result.runs)

@@ -7,7 +7,8 @@ import textwrap
 
 import pytest
 
-from shapetrace.api.tracing.trace_target import Request, trace_target
+from shapetrace.api.preparing.request import Request
+from shapetrace.api.tracing.trace_target import trace_target
 from shapetrace.explain import explain_names
 
 MODELS = """

@@ -1,28 +1,32 @@
-"""Inputs that a function makes, made again at other sizes: by its own whole numbers."""
+"""Inputs at other sizes: which, and how a function that makes them is asked for them."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
+from shapetrace.capture.target.inputs import CallInputs, from_file
+from shapetrace.capture.target.loading import load_object
 from shapetrace.errors import ShapetraceError
 
-if TYPE_CHECKING:
-    from shapetrace.api.tracing.trace_target import Request
-    from shapetrace.capture.target.inputs import CallInputs
 
+def resizings(free: Mapping[str, int]) -> list[dict[str, int]]:
+    """Other sizes: all larger and no two alike, in either order; all doubled; each doubled alone.
 
-def other_sizes(free: Mapping[str, int]) -> list[dict[str, int]]:
-    """Other sizes: all a little larger and no two alike, all doubled, then each alone."""
+    The greatest becomes the least once: an axis may be the lesser of two.
+    """
     if not free:
         return []
+    larger = _distinct(free)
     doubled = {name: 2 * size for name, size in free.items()}
-    alone = [{name: 2 * size} for name, size in free.items()] if len(free) > 1 else []
-    return [distinct(free), doubled, *alone]
+    if len(free) == 1:
+        return [larger, doubled]
+    ranked = sorted(larger, key=lambda name: larger[name])
+    turned = dict(zip(ranked, sorted(larger.values(), reverse=True), strict=True))
+    return [larger, turned, doubled, *({name: size} for name, size in doubled.items())]
 
 
-def distinct(sizes: Mapping[str, int]) -> dict[str, int]:
+def _distinct(sizes: Mapping[str, int]) -> dict[str, int]:
     """Each size a little larger, and no two alike: what is equal by chance shows."""
     found: dict[str, int] = {}
     for name, size in sizes.items():
@@ -33,24 +37,21 @@ def distinct(sizes: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def remade(request: Request) -> Iterator[tuple[dict[str, int], CallInputs]]:
+def remade(text: str, device: str) -> Iterator[tuple[dict[str, int], CallInputs]]:
     """What ``--inputs file.py:make`` gives for other whole numbers than its defaults.
 
     Args:
-        request: What is run.
+        text: The function that makes the inputs, or a file that holds them.
+        device: Where the tensors are moved.
 
     Yields:
         The numbers, and the inputs; nothing where the function takes none, or refuses them.
     """
-    from shapetrace.capture.target.inputs import from_file  # noqa: PLC0415 - these need torch
-    from shapetrace.capture.target.loading import load_object  # noqa: PLC0415
-
-    text = request.inputs_file or ""
     if ".py:" not in text:
         return
-    for sizes in other_sizes(_whole_numbers(load_object(text))):
+    for sizes in resizings(_whole_numbers(load_object(text))):
         try:
-            yield sizes, from_file(text, device=request.device, sizes=sizes)
+            yield sizes, from_file(text, device=device, sizes=sizes)
         except ShapetraceError:  # no such size
             continue
 
