@@ -32,7 +32,7 @@ def same_random_state(seed: int | None = None) -> Iterator[None]:
             put_back()
 
 
-def _generators() -> Iterator[Callable[[], None]]:
+def _generators() -> Iterator[Callable[[], object]]:
     """For each generator in use, what gives it its present state again."""
     for generator in _of_torch():
         yield partial(generator.set_state, generator.get_state())
