@@ -1,4 +1,12 @@
-"""Put rewritten code into live functions for the length of a trace, and take it out again."""
+"""Put rewritten code into live functions for the length of a trace, and take it out again.
+
+Only `__code__` is exchanged: whoever holds the function (a bound method, a partial, another
+decorator) runs the new code, while its identity, defaults, closure and attributes stay. So a
+function is left as it is, and the trace's notes say so, where its code can't be exchanged
+without a change that the model could notice: its file can't be read, or holds another
+function by now (`_same_function`), or its closure has other variables. A call that is already
+running goes on with the code that it began with, so nothing is swapped but around a whole call.
+"""
 
 from __future__ import annotations
 
