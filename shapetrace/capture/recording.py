@@ -156,6 +156,7 @@ class Recording:
             self._names,
             self._target,
             before=self._before,
+            beside=recorder.mode.memory.marked if recorder.mode is not None else (),
             failed=self._failure is not None,
         )
         self._called = {number for number in tables.functions if number >= 0}
@@ -181,11 +182,27 @@ class Recording:
             tensors=tuple(tables.tensors),
             ops=tuple(tables.ops),
             storages=tuple(tables.storages),
-            parameters=self._parameters,
+            parameters=self._with_gradients(tables),
             notes=(*self._swap.notes, *self._opaque),
             failure=failure,
             wall_time=self._seconds,
             environment=(("torch", torch.__version__), ("python", platform.python_version())),
+        )
+
+    def _with_gradients(self, tables: Tables) -> tuple[ParameterRecord, ...]:
+        """The parameters, each with the storage of its gradient."""
+        mode = self._recorder.mode
+        if mode is None or self._model is None or not mode.memory.gradients:
+            return self._parameters
+        blocks = {
+            name: mode.memory.gradients.get(id(parameter))
+            for name, parameter in members.named_parameters(self._model)
+        }
+        return tuple(
+            record
+            if record.buffer or (block := blocks.get(record.path)) is None
+            else replace(record, gradient=tables.numbers[block])
+            for record in self._parameters
         )
 
 

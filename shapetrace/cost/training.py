@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from shapetrace.cost.memory import Peak, distinct_parameters, peak
@@ -62,7 +62,9 @@ class Training:
         gradient_bytes: Of all parameters' gradients.
         state_bytes: Of what the optimizer keeps; 0 before the first update.
         saved: What is kept when the backward pass begins, by layer, largest first.
-        peak: The most memory at once beyond the parameters.
+        peak: The most memory at once beyond the parameters, in a step that finds the
+            optimizer's state there: any but the first.
+        first_peak: The same in this step, where the state is made at its end.
     """
 
     parameter_bytes: int
@@ -70,6 +72,7 @@ class Training:
     state_bytes: int
     saved: tuple[SavedBy, ...]
     peak: Peak
+    first_peak: Peak
 
     @property
     def saved_bytes(self) -> int:
@@ -87,8 +90,18 @@ def training_of(trace: Trace) -> Training | None:
         gradient_bytes=_sum(trace, "gradient"),
         state_bytes=_sum(trace, "state"),
         saved=_saved(trace, first),
-        peak=peak(trace, BEYOND),
+        peak=peak(_with_state(trace), BEYOND),
+        first_peak=peak(trace, BEYOND),
     )
+
+
+def _with_state(trace: Trace) -> Trace:
+    """The same step, with the optimizer's state there from its beginning."""
+    storages = tuple(
+        replace(storage, born=0) if storage.kind == "state" else storage
+        for storage in trace.storages
+    )
+    return replace(trace, storages=storages)
 
 
 def _sum(trace: Trace, kind: str) -> int:

@@ -12,6 +12,7 @@ from shapetrace.units import format_bytes, format_flops
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from shapetrace.cost.memory import Peak
     from shapetrace.cost.training import Training
     from shapetrace.records.trace import ParameterRecord, Trace
     from shapetrace.report.document import Report
@@ -91,23 +92,31 @@ def _same(path: str, pattern: str) -> bool:
 
 def _kinds(report: Report, training: Training) -> Rows:
     language, totals = report.language, report.totals
-    peak = training.peak
-    scopes = report.trace.scopes
-    where = scopes[peak.scope].path if peak.scope is not None else ""
+    peaks = [(word("peak beyond the parameters", language), _told(report, training.peak))]
+    if training.first_peak.nbytes != training.peak.nbytes:
+        label = word("the same before there is a state", language)
+        peaks.append((label, _told(report, training.first_peak)))
     rows = [
         (word("memory and work", language), ""),
         (word("parameters", language), format_bytes(training.parameter_bytes)),
-        (word("gradients", language), format_bytes(training.gradient_bytes)),
-        (word("optimizer state", language), format_bytes(training.state_bytes)),
+        (word("gradients", language), _seen(training.gradient_bytes, language)),
+        (word("optimizer state", language), _seen(training.state_bytes, language)),
         (word("kept for the backward pass", language), format_bytes(training.saved_bytes)),
-        (
-            word("peak beyond the parameters", language),
-            format_bytes(peak.nbytes) + (f" ({where})" if where else ""),
-        ),
+        *peaks,
         (word("FLOPs forward", language), format_flops(totals.flops_forward)),
         (word("FLOPs backward", language), format_flops(totals.flops_backward)),
     ]
     return Rows(tuple(rows))
+
+
+def _seen(nbytes: int, language: Language) -> str:
+    """Bytes, or that there were none to see: an optimizer may keep them where nobody looks."""
+    return format_bytes(nbytes) if nbytes else word("none seen", language)
+
+
+def _told(report: Report, peak: Peak) -> str:
+    where = report.trace.scopes[peak.scope].path if peak.scope is not None else ""
+    return format_bytes(peak.nbytes) + (f" ({where})" if where else "")
 
 
 def training_json(trace: Trace) -> dict[str, Any] | None:
@@ -121,6 +130,7 @@ def training_json(trace: Trace) -> dict[str, Any] | None:
         "optimizer_state_bytes": training.state_bytes,
         "saved_for_backward_bytes": training.saved_bytes,
         "peak_bytes_beyond_parameters": training.peak.nbytes,
+        "first_step_peak_bytes_beyond_parameters": training.first_peak.nbytes,
         "saved_for_backward": [
             {
                 "path": layer.path,

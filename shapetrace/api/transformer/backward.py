@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from shapetrace.api.transformer.arguments import arguments_of, sizes_of
-from shapetrace.capture.record_training import TrainingRecording
+from shapetrace.capture.recording import record
 from shapetrace.errors import ShapetraceError
 from shapetrace.model.training import loss_of
 from shapetrace.model.training.data import IGNORED
@@ -38,7 +38,7 @@ def traced_backward(request: PassRequest, model: Transformer, inputs: Inputs) ->
     labels, predicted = _labels(
         ids, shifted=request.config.kind != "encoder", device=request.device
     )
-    recording = TrainingRecording(
+    recording = record(
         model,
         check=request.check,
         target=request.name,
@@ -48,7 +48,6 @@ def traced_backward(request: PassRequest, model: Transformer, inputs: Inputs) ->
     try:
         with recording:
             torch.autograd.backward(loss_of(model(**arguments), labels) / predicted)
-            recording.mark_gradients()
     except torch.OutOfMemoryError as error:
         raise ShapetraceError(
             f"{request.name} ran out of memory on {request.device}; use a smaller --batch or --seq"

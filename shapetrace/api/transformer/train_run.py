@@ -15,7 +15,7 @@ from shapetrace.api.transformer.data import batches_of
 from shapetrace.api.transformer.memory import ITEM_BYTES, check_fits, kept_bytes
 from shapetrace.api.transformer.requests import PassRequest, TrainingRequest
 from shapetrace.api.transformer.results import Trained
-from shapetrace.capture.record_training import TrainingRecording
+from shapetrace.capture.recording import record
 from shapetrace.errors import ShapetraceError
 from shapetrace.model import ModelConfig, from_pretrained
 from shapetrace.model.training import Data, Pairs, Trainer, TrainingSettings
@@ -26,9 +26,7 @@ from shapetrace.model.transformer import frame
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torch.optim import Optimizer
-
-    from shapetrace.model.training import Batch, Progress
+    from shapetrace.model.training import Progress
     from shapetrace.records.trace import Trace
 
 
@@ -187,7 +185,6 @@ class WatchedTrainer(Trainer):
     trace: Trace | None = None
     target = ""
     watched = False
-    _recording: TrainingRecording | None = None
 
     def step(self) -> float:
         """Take one step, watched if it is the first."""
@@ -195,24 +192,14 @@ class WatchedTrainer(Trainer):
             return super().step()
         settings = self.settings
         sizes = {"B": settings.batch, "n": settings.seq}
-        recording = TrainingRecording(
+        recording = record(
             self.model,
             target=self.target,
             config=self.model.config.to_dict(),
             sizes=sizes,
         )
-        self._recording = recording
-
-        def updated(optimizer: Optimizer, *_: object) -> None:
-            recording.mark_state(optimizer)
-
-        handle = self.optimizer.register_step_post_hook(updated)
-        try:
-            with recording:
-                loss = super().step()
-        finally:
-            handle.remove()
-            self._recording = None
+        with recording:
+            loss = super().step()
         notes = (_UNFUSED, *recording.trace.notes) if self.without_values else recording.trace.notes
         self.trace = replace(
             recording.trace,
@@ -224,13 +211,6 @@ class WatchedTrainer(Trainer):
                 *([("device", "meta"), ("weights", "none")] if self.without_values else []),
             ),
         )
-        return loss
-
-    def passed(self, batch: Batch, predicted: int) -> float:
-        """Forward and backward of one batch; its part of the loss."""
-        loss = super().passed(batch, predicted)
-        if self._recording is not None:
-            self._recording.mark_gradients()
         return loss
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -52,6 +52,7 @@ def assemble(
     target: str,
     *,
     before: int = 0,
+    beside: Iterable[int] = (),
     failed: bool = False,
     whole: bool = False,
 ) -> Tables:
@@ -63,6 +64,7 @@ def assemble(
         modules: The model's modules, by the index that events carry.
         target: What the run is called, for the root scope.
         before: How many of the blocks were met before the run; they keep their numbers.
+        beside: Blocks that belong to the run though no event need speak of them.
         failed: Whether the run ended by raising.
         whole: Whether scopes in which nothing happened are kept.
 
@@ -73,6 +75,8 @@ def assemble(
     reader.numbers.update((number, number) for number in range(before))
     for clock, event in enumerate(events):
         reader.read(clock, event)
+    for block in sorted(beside):
+        reader.number_of(block)
     reader.calls.finish(_quiet_tail(events) if failed else len(events))
     reader.tables.storages = [
         StorageRecord(
@@ -149,7 +153,7 @@ class _Reader:
                 self._dtype(dtype),
                 str(device if block is None else self._blocks[block][2]),
                 prod(shape) * dtype.itemsize if strided else 0,
-                None if block is None else self._block(block),
+                None if block is None else self.number_of(block),
                 element,
                 requires_grad,
                 layout,
@@ -164,8 +168,9 @@ class _Reader:
     def _op(self, clock: int, event: Event) -> None:
         _, plan, inputs, outputs, attributes, dtype, phase, sequence, new = event
         for block in new:
-            self._block(block)
-            self.born[block] = clock
+            self.number_of(block)
+        made = () if plan.result == "input" else new  # else it was there, and is met only now
+        self.born.update(dict.fromkeys(made, clock))
         scope = self.calls.now.scope
         if phase == "forward" and sequence >= 0:
             self._forward.setdefault(sequence, scope)
@@ -183,7 +188,7 @@ class _Reader:
                 self._dtype(dtype) if dtype is not None else "",
                 tuple((name, _plain(value)) for name, value in attributes if value is not None),
                 phase,
-                sum(self._blocks[block][0] for block in new),
+                sum(self._blocks[block][0] for block in made),
             )
         )
 
@@ -195,7 +200,7 @@ class _Reader:
             self.tables.bindings.append(REGISTRY.bindings[binding])
         return number
 
-    def _block(self, block: int) -> int:
+    def number_of(self, block: int) -> int:
         """Blocks are numbered as they appear, however they were met while recording."""
         return self.numbers.setdefault(block, len(self.numbers))
 

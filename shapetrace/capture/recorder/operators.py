@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _pop_mode, _push_mode
 
 from shapetrace.capture.recorder.events import FAILED_OP, OP, Event
 from shapetrace.capture.recorder.storages import Storages
+from shapetrace.capture.recorder.training_memory import ACCUMULATES, TrainingMemory
 from shapetrace.capture.values.quietly import PLAIN, is_overheard, quietly
 from shapetrace.capture.values.tensors_in import sizes_of
 from shapetrace.cost import ATTRIBUTES, FORMULAS
@@ -98,14 +100,35 @@ def _is_by_value(operator: Any) -> bool:
 
 
 class OperatorMode(TorchDispatchMode):
-    """Appends an event for each operator; changes nothing of what it computes."""
+    """Appends an event for each operator; changes nothing of what it computes.
+
+    Attributes:
+        memory: Which blocks turned out to be gradients or optimizer state.
+    """
 
     supports_higher_order_operators = True
 
     def __init__(self, events: list[Event], storages: Storages) -> None:
         super().__init__()
+        self.memory = TrainingMemory(storages)
         self._events = events
         self._storages = storages
+
+    def __enter__(self) -> Self:
+        """Start to see operators, and the updates of optimizers."""
+        self.memory.watch()
+        super().__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Stop seeing them."""
+        super().__exit__(kind, error, where)
+        self.memory.stop()
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -153,8 +176,12 @@ class OperatorMode(TorchDispatchMode):
                 index(tensor, plan.result)
         new = range(met, len(self._storages.blocks))
         node = _current_node()
+        if self.memory.pending:
+            self.memory.settle()
         if node is not None:
             phase, sequence = "backward", node._sequence_nr()  # noqa: SLF001
+            if type(node) is ACCUMULATES:
+                self.memory.pending.append(node.variable)
         else:
             grad = torch.is_grad_enabled()
             phase, sequence = "forward", _sequence() if grad else -1

@@ -65,6 +65,8 @@ _CHINESE = {
     "largest": "最大的几项",
     "memory and work": "内存与计算量",
     "peak beyond the parameters": "参数之外的峰值",
+    "the same before there is a state": "同上，优化器状态尚未建立时",
+    "none seen": "未见",
     "FLOPs forward": "前向 FLOPs",
     "FLOPs backward": "反向 FLOPs",
     "pass": "阶段",
