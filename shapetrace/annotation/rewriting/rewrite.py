@@ -17,7 +17,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 from shapetrace.annotation.plan.annotation import Annotation, Spelling, render
 from shapetrace.annotation.plan.plans import FilePlan, FunctionPlan, LeftOut, Rewritten, Written
 from shapetrace.annotation.rewriting.binders import Binders, declared_first, plain_target
-from shapetrace.annotation.rewriting.existing import widened
+from shapetrace.annotation.rewriting.existing import has_shapes, refined
 from shapetrace.annotation.rewriting.imports import add_imports, needs_of, plan_imports
 from shapetrace.annotation.rewriting.layout import wrapped
 from shapetrace.errors import ShapetraceError
@@ -192,14 +192,15 @@ class _Annotator(cst.CSTTransformer):
         expression = cst.parse_expression(render(new, self._spelling))
         if old is None:
             return expression
-        if not self._draft.replace:
+        if has_shapes(old.annotation) and not self._draft.replace:
             if not old.annotation.deep_equals(expression):
-                self._draft.leave(plan, name, "has an annotation, which is kept (--replace)")
+                self._draft.leave(plan, name, "has shapes already, which are kept (--replace)")
             return None
-        wide = widened(expression, old.annotation)
+        names = (self._spelling.tensor,)
+        wide = refined(expression, old.annotation, tensor=names, replace=self._draft.replace)
         if wide is None:
-            self._draft.leave(plan, name, "has an annotation in quotes that allows more; kept")
-        return None if wide is None or old.annotation.deep_equals(wide) else wide
+            self._draft.leave(plan, name, f"has an annotation, which is kept: {_text(old)}")
+        return None if wide is None or _text(old) == _text(wide) else wide
 
     def _expression(self, annotation: Annotation) -> cst.BaseExpression:
         return cst.parse_expression(render(annotation, self._spelling))
@@ -291,3 +292,9 @@ class _Annotator(cst.CSTTransformer):
 def _declaration(name: str, expression: cst.BaseExpression) -> cst.SimpleStatementLine:
     declaration = cst.AnnAssign(cst.Name(name), cst.Annotation(expression), None)
     return cst.SimpleStatementLine([declaration])
+
+
+def _text(node: cst.Annotation | cst.BaseExpression) -> str:
+    """An annotation as it is written."""
+    expression = node.annotation if isinstance(node, cst.Annotation) else node
+    return cst.Module([]).code_for_node(expression).strip()

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from shapetrace.annotation.plan.annotation import NONE, Array, Plain, Repeated, TupleOf, Union
+from shapetrace.annotation.plan.annotation import (
+    NONE,
+    Array,
+    DictOf,
+    Plain,
+    Repeated,
+    TupleOf,
+    Union,
+)
 from shapetrace.annotation.plan.plans import FilePlan, FunctionPlan, LocalPlan
 from shapetrace.annotation.rewriting.rewrite import rewrite
 from shapetrace.errors import ShapetraceError
@@ -150,16 +158,17 @@ def test_replace():
 
 
 def test_kept_annotations_are_told():
-    source = b"import torch\n\n\ndef f(x: torch.Tensor, ids):\n    pass\n"
+    source = b'import torch\n\n\ndef f(x: Float[Tensor, "b"], ids, mask: Mask):\n    pass\n'
     result = rewrite(source, plan_of(source))
     assert [(one.name, one.kind) for one in result.written] == [("ids", "argument")]
     assert [(one.name, one.reason) for one in result.left_out] == [
-        ("x", "has an annotation, which is kept (--replace)")
+        ("x", "has shapes already, which are kept (--replace)"),
+        ("mask", "has an annotation, which is kept: Mask"),
     ]
 
 
 def test_import_only_what_is_written():
-    source = b"import torch\n\n\ndef f(x: torch.Tensor, ids):\n    pass\n"
+    source = b"import torch\n\n\ndef f(x: Image, ids):\n    pass\n"
     assert b"from jaxtyping import Int\n" in rewrite(source, plan_of(source)).new
 
 
@@ -179,16 +188,63 @@ def test_what_cannot_be_decoded():
         ("torch.Tensor | None", 'Float[torch.Tensor, "B n d"] | None'),
         ("Optional[torch.Tensor]", 'Float[torch.Tensor, "B n d"] | None'),
         ("Union[torch.Tensor, Cache, None]", 'Float[torch.Tensor, "B n d"] | Cache | None'),
-        ("torch.FloatTensor | tuple[torch.Tensor] | int", 'Float[torch.Tensor, "B n d"] | int'),
+        (
+            "torch.FloatTensor | tuple[torch.Tensor] | int",
+            'Float[torch.Tensor, "B n d"] | tuple[torch.Tensor] | int',
+        ),
+        ("torch.LongTensor | torch.Tensor", 'torch.LongTensor | Float[torch.Tensor, "B n d"]'),
+        (
+            "Float[torch.Tensor, 'b t c'] | Float[torch.Tensor, 'b t']",
+            "Float[torch.Tensor, \"B n d\"] | Float[torch.Tensor, 'b t']",
+        ),
         ("'torch.Tensor | None'", 'Float[torch.Tensor, "B n d"] | None'),
         ("Any", 'Float[torch.Tensor, "B n d"]'),
-        ("'torch.Tensor | Cache'", "'torch.Tensor | Cache'"),
+        ("'torch.Tensor | Cache'", """'Float[torch.Tensor, "B n d"] | Cache'"""),
+        ("Union[torch.Tensor, 'Cache']", """'Float[torch.Tensor, "B n d"] | Cache'"""),
     ],
 )
 def test_what_else_an_annotation_allowed_stays(old, new):
     source = f"import torch\n\n\ndef _f(x: {old}):\n    pass\n".encode()
     result = rewrite(source, plan_of(source), replace=True, line_length=200)
     assert result.new.decode().splitlines()[-2] == f"def _f(x: {new}):"
+
+
+ITEMS = TupleOf((X, IDS))
+
+
+@pytest.mark.parametrize(
+    ("old", "seen", "new"),
+    [
+        ("Tensor", X, "A"),
+        ("Optional[Tensor]", Union((X, NONE)), "A | None"),
+        ("Tensor | list[Tensor]", X, "A | list[Tensor]"),
+        ("Tensor | list[Tensor]", Repeated("list", X), "Tensor | list[A]"),
+        ("tuple[Tensor, Tensor]", ITEMS, "tuple[A, I]"),
+        ("Tuple[Tensor, ...]", ITEMS, "Tuple[A | I, ...]"),
+        ("tuple", ITEMS, "tuple[A, I]"),
+        ("tuple[Tensor, Optional[Tensor]]", TupleOf((X, NONE)), "tuple[A, Tensor | None]"),
+        ("Sequence[Tensor]", Repeated("list", X), "Sequence[A]"),
+        ("List[Tensor]", Repeated("list", X), "List[A]"),
+        ("dict[str, Tensor]", DictOf(Plain("str"), X), "dict[str, A]"),
+        ("dict[str, Any]", DictOf(Plain("str"), X), "dict[str, Any]"),
+        ("BlockMask | Tensor | None", X, "BlockMask | A | None"),
+        ("Tensor | float", X, "A | float"),
+        ("Union[Tensor, tuple[Tensor, Tensor]]", ITEMS, "Tensor | tuple[A, I]"),
+        ("list[tuple[Tensor, Tensor]]", Repeated("list", ITEMS), "list[tuple[A, I]]"),
+        ("Image", X, "Image"),
+        ("Any", X, "Any"),
+        ("int", X, "int"),
+    ],
+)
+def test_bare_tensors_get_shapes_and_all_that_was_declared_stays(old, seen, new):
+    source = f"from torch import Tensor\n\n\ndef f(given: {old}):\n    pass\n".encode()
+    plan = FilePlan("a.py", (FunctionPlan(4, "f", (("given", seen),)),))
+    written = rewrite(source, plan, line_length=200).new.decode().splitlines()[-2]
+    wanted = (
+        new.replace("A", 'Float[Tensor, "B n d"]') if new not in ("Any", "dict[str, Any]") else new
+    )
+    wanted = wanted.replace("I]", 'Int[Tensor, " n"]]').replace("I,", 'Int[Tensor, " n"],')
+    assert written == f"def f(given: {wanted}):"
 
 
 def test_a_crowded_signature_gets_a_line_per_parameter():
