@@ -13,6 +13,7 @@ from shapetrace.annotation.inference.calls import Call, Function, Seen, Steps, c
 from shapetrace.annotation.inference.containers import EVERY, Places, leads_to
 from shapetrace.annotation.inference.fields import fields_left_out
 from shapetrace.annotation.inference.kept_names import following
+from shapetrace.annotation.inference.paths import NO_PATHS, Paths, Span, paths_of, widened
 from shapetrace.annotation.inference.shapes import annotation_of
 from shapetrace.annotation.inference.signatures import Parameter, Signature, signatures
 from shapetrace.annotation.inference.variables import plan_locals
@@ -73,6 +74,7 @@ def infer(
     structures: Structures,
     sources: Mapping[str, bytes],
     wishes: Wishes | None = None,
+    ran: Mapping[str, frozenset[Span]] | None = None,
 ) -> Inferred:
     """The least general annotations that hold in all the calls of some runs.
 
@@ -81,6 +83,7 @@ def infer(
         structures: What kind of value each parameter and return held.
         sources: The files to annotate.
         wishes: What is asked for.
+        ran: By file, the places of the code that ran; all of it when not given.
 
     Raises:
         SyntaxError: A source can't be parsed.
@@ -96,8 +99,17 @@ def infer(
         )
         known = {one: by_line[one.line] for one in functions if one.line in by_line}
         calls = found if wishes.replace else following(known, found)
+        paths = paths_of(source, ran[file]) if ran is not None and file in ran else {}
         drafts = [
-            _Draft(function, signature, calls[function], structures, wishes, slugs)
+            _Draft(
+                function,
+                signature,
+                calls[function],
+                structures,
+                wishes,
+                slugs,
+                paths.get(function.line, NO_PATHS),
+            )
             for function, signature in known.items()
             if wishes.include(function)
         ]
@@ -137,6 +149,7 @@ class _Draft:
     structures: Structures
     wishes: Wishes
     slugs: Slugs
+    paths: Paths = NO_PATHS
     left_out: list[LeftOut] = field(default_factory=list)
     tensors: int = 0
 
@@ -171,6 +184,7 @@ class _Draft:
             every=wishes.locals == "all",
             exact=wishes.exact_dtype,
             replace=wishes.replace,
+            unrun=self.paths.unrun,
         ):
             if isinstance(one, LocalPlan):
                 yield one
@@ -202,7 +216,27 @@ class _Draft:
             self._leave("return", "is whatever the function that is called returns")
             return None
         found = self._annotation("return", structures, (), names, firm=False)
-        return union([found, NONE]) if found and self.signature.may_return_none else found
+        return None if found is None else self._on_every_path(found)
+
+    def _on_every_path(self, found: Annotation) -> Annotation | None:
+        """The return annotation with what ways that did not run show; None if that is too much."""
+        whole = union([found, NONE]) if self.signature.may_return_none else found
+        unknown: list[int] = []
+        for path in self.paths.open:
+            wider = widened(whole, path)
+            if path.shows is None or wider is None:
+                unknown.append(path.line)
+            if wider is None:
+                lines = _lines([one.line for one in self.paths.open if one.shows is None])
+                self._leave("return", f"may be another thing: {lines} did not run")
+                return None
+            whole = wider
+        if unknown and not arrays(whole):
+            self._leave("return", f"may be another thing: {_lines(unknown)} did not run")
+            return None
+        if unknown:
+            self._leave("return", f"is open (Any) where {_lines(unknown)} did not run")
+        return whole
 
     def _annotation(
         self,
@@ -255,6 +289,14 @@ class _Draft:
     def _leave(self, name: str, reason: str) -> None:
         function = self.function
         self.left_out.append(LeftOut(function.file, function.line, function.qualname, name, reason))
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    """``line 4``, ``lines 4 and 9``."""
+    texts = [str(number) for number in sorted(set(numbers))]
+    if len(texts) == 1:
+        return f"line {texts[0]}"
+    return f"lines {', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def _says_something(annotation: Annotation, structures: Sequence[Structure]) -> bool:

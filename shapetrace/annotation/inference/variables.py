@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from shapetrace.annotation.inference.shapes import annotation_of
@@ -27,6 +27,7 @@ def plan_locals(
     every: bool = False,
     exact: bool = False,
     replace: bool = False,
+    unrun: Mapping[str, Sequence[int]] | None = None,
 ) -> Iterator[LocalPlan | LeftOut]:
     """Annotations where variables are bound to tensors.
 
@@ -37,10 +38,16 @@ def plan_locals(
         every: Whether each assignment gets one, or the first of each variable alone.
         exact: Whether a lone dtype is written exactly.
         replace: Whether variables that have an annotation are planned too.
+        unrun: By variable, the lines of its bindings that did not run.
     """
     parameters = {parameter.name for parameter in signature.parameters}
     for binding in _chosen(signature.bindings, calls, parameters, every=every, replace=replace):
         whole = binding.form == "before"  # a declaration speaks of every later binding
+        if whole and unrun and binding.name in unrun:
+            line = unrun[binding.name][0]
+            reason = f"is bound anew in line {line}, which did not run"
+            yield LeftOut("", signature.line, signature.qualname, binding.name, reason)
+            continue
         tensors = _tensors(binding, calls, whole=whole)
         seen = [one for in_call in tensors.values() for one in in_call]
         if any(one.steps for one in seen):
