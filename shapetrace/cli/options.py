@@ -113,8 +113,12 @@ Device: TypeAlias = Annotated[
     typer.Option(help="Where to run; meta has sizes but no values."),
 ]
 Dtype: TypeAlias = Annotated[
-    Literal["float32", "float64", "bfloat16", "float16"],
-    typer.Option(help="Of weights and activations."),
+    Literal["auto", "float32", "float64", "bfloat16", "float16"],
+    typer.Option(help="Of weights and activations; auto: as trained weights are kept."),
+]
+TokenizerChoice: TypeAlias = Annotated[
+    Literal["auto", "bytes"],
+    typer.Option("--tokenizer", help="The model's own, or bytes whatever it has."),
 ]
 Seed: TypeAlias = Annotated[
     int,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from shapetrace.errors import ShapetraceError
 from shapetrace.reading import read_text
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from shapetrace.text.tokenizer import Side, Tokenizer
 
 FILE = "tokenizer.json"
+Choice: TypeAlias = Literal["auto", "bytes"]
+"""Which tokenizer is meant: the model's own, or bytes whatever it has."""
+CHOICES: tuple[Choice, ...] = get_args(Choice)
 
 # Names in use where no file beside tokenizer.json says which token is which.
 _USUAL = {
@@ -30,6 +33,10 @@ _USUAL = {
     "mask": ("<mask>", "[MASK]"),
     "unk": ("<unk>", "[UNK]"),
 }
+_UNREAD = frozenset(
+    {"vocab.txt", "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "tiktoken.model"}
+)
+"""Files of tokenizers in other forms, to be named where they lie beside a model."""
 _MOST_MEBIBYTES = 256
 
 _BESIDE = ("tokenizer_config.json", "special_tokens_map.json")
@@ -149,22 +156,49 @@ def load_tokenizer(path: str | os.PathLike[str]) -> JsonTokenizer:
     return JsonTokenizer(raw, str(file), _read_names(file.parent))
 
 
-def tokenizer_for(source: str | os.PathLike[str] | None, vocab_size: int) -> Tokenizer:
-    """The tokenizer that lies with a model, or else the byte-level one.
+def tokenizer_for(
+    source: str | os.PathLike[str] | None, vocab_size: int, choice: Choice = "auto"
+) -> Tokenizer:
+    """The tokenizer that lies with a model; the byte-level one for a model that has none.
+
+    A model that somebody trained has seen ids that its own tokenizer made: bytes would be
+    other ids, and the model would answer a text that nobody wrote. So it is refused unless
+    bytes are asked for. What we save ourselves without a ``tokenizer.json`` learned bytes.
 
     Args:
         source: The model's folder, or its ``config.json``; anything else has none with it.
         vocab_size: The model's own vocabulary.
+        choice: ``auto``, or ``bytes`` for bytes whatever lies there.
 
     Raises:
-        ShapetraceError: If there is a broken one, or `vocab_size` is too small for bytes.
+        ShapetraceError: If there is a broken one, none that can be read beside a model that
+            others trained, or `vocab_size` is too small for bytes.
     """
-    if source is not None:
-        path = Path(source)
-        folder = path.parent if path.name == "config.json" else path
-        if (folder / FILE).is_file():
-            return load_tokenizer(folder)
+    if source is None or choice == "bytes":
+        return ByteTokenizer(vocab_size)
+    path = Path(source)
+    folder = path.parent if path.name == "config.json" else path
+    if (folder / FILE).is_file():
+        return load_tokenizer(folder)
+    if _is_others(folder):
+        raise ShapetraceError(_missing(folder))
     return ByteTokenizer(vocab_size)
+
+
+def _is_others(folder: Path) -> bool:
+    """Whether a model's folder was not written by us."""
+    config = _read_object(folder / "config.json")
+    return bool(config) and config.get("model_type") != "shapetrace"
+
+
+def _missing(folder: Path) -> str:
+    """What is missing, and what lies there instead."""
+    there = sorted(path.name for path in folder.iterdir() if path.name in _UNREAD)
+    unread = f" ({' and '.join(there)} cannot be read)" if there else ""
+    return (
+        f"{folder} has no {FILE}{unread}, so what ids its text becomes is not known; "
+        f"put the model's {FILE} there, or read text as bytes with --tokenizer bytes"
+    )
 
 
 def _read_names(folder: Path) -> dict[str, str | int]:

@@ -113,12 +113,55 @@ def test_meanings_are_for_what_the_axes_say():
     assert meaning("mask", "B m", "en") == "which tokens are real, not padding"
 
 
-def test_trained_weights_without_their_tokenizer_say_so(command, stories, tmp_path):
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("forward", "--text", "Once"),
+        ("generate", "--prompt", "Once"),
+        ("attention", "--text", "Once"),
+        ("train", "--data", __file__, "--steps", 1),
+    ],
+    ids=lambda words: words[0],
+)
+def test_trained_weights_without_their_tokenizer_read_no_bytes_unless_asked(
+    command, stories, tmp_path, words
+):
     for name in ("config.json", "model.safetensors"):
         (tmp_path / name).symlink_to((stories / name).resolve())
-    code, out, _ = command("forward", "--config", tmp_path, "--text", "Once")
-    assert code == 0
-    assert "note: the model's folder has no tokenizer.json: the text is read as bytes" in out
+    name, *rest = words
+    code, out, err = command(name, "--config", tmp_path, *rest)
+    assert (code, out) == (2, "")
+    assert err == (
+        f"error: {tmp_path} has no tokenizer.json, so what ids its text becomes is not known; "
+        "put the model's tokenizer.json there, or read text as bytes with --tokenizer bytes\n"
+    )
+    code, out, err = command(name, "--config", tmp_path, *rest, "--tokenizer", "bytes")
+    assert code == 0, err
+
+
+def test_a_checkpoint_keeps_its_dtype_unless_another_is_asked(command, stories, tmp_path):
+    import torch  # noqa: PLC0415
+    from safetensors.torch import load_file, save_file  # noqa: PLC0415
+
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).symlink_to((stories / name).resolve())
+    weights = load_file(stories / "model.safetensors")
+    halves = {name: tensor.to(torch.bfloat16) for name, tensor in weights.items()}
+    save_file(halves, tmp_path / "model.safetensors")
+    found = {}
+    for wanted in ("auto", "float32"):
+        code, out, err = command(
+            "forward", "--config", tmp_path, "--text", "Once", "--dtype", wanted, "--format", "json"
+        )
+        assert code == 0, err
+        found[wanted] = json.loads(out)
+    assert [found[wanted]["environment"]["dtype"] for wanted in ("auto", "float32")] == [
+        "bfloat16",
+        "float32",
+    ]
+    numbers = 260_032  # as published; tied embeddings count once
+    totals = [found[wanted]["totals"]["parameter_bytes"] for wanted in ("auto", "float32")]
+    assert totals == [2 * numbers, 4 * numbers]
 
 
 def test_weights_that_are_no_floating_point_are_refused(command, stories, tmp_path):

@@ -257,6 +257,28 @@ def test_a_model_s_own_tokenizer_or_else_bytes(small, tmp_path):
     assert isinstance(tokenizer_for(small / "mine.toml", 301), ByteTokenizer)
     assert isinstance(tokenizer_for(tmp_path, 301), ByteTokenizer)
     assert tokenizer_for(None, 50257).vocab_size == 50257
+    assert isinstance(tokenizer_for(small, 301, "bytes"), ByteTokenizer)
+
+
+@pytest.mark.parametrize("beside", [(), ("vocab.txt",), ("merges.txt", "vocab.json")])
+@pytest.mark.parametrize("config", ['{"model_type": "bert"}', '{"architectures": ["X"]}'])
+def test_a_model_that_others_trained_reads_no_bytes_in_silence(tmp_path, config, beside):
+    (tmp_path / "config.json").write_text(config)
+    for name in beside:
+        (tmp_path / name).write_text("")
+    with pytest.raises(ShapetraceError) as caught:
+        tokenizer_for(tmp_path, 301)
+    unread = f" ({' and '.join(beside)} cannot be read)" if beside else ""
+    assert str(caught.value) == (
+        f"{tmp_path} has no tokenizer.json{unread}, so what ids its text becomes is not known; "
+        "put the model's tokenizer.json there, or read text as bytes with --tokenizer bytes"
+    )
+    assert isinstance(tokenizer_for(tmp_path, 301, "bytes"), ByteTokenizer)
+
+
+def test_what_we_saved_without_a_file_learned_bytes(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "shapetrace"}')
+    assert isinstance(tokenizer_for(tmp_path, 256), ByteTokenizer)
 
 
 def test_neither_torch_nor_tokenizers_is_imported_before_it_is_needed():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shapetrace.api.transformer.choices import check_run
+from shapetrace.api.transformer.choices import check_run, check_tokenizer
 from shapetrace.api.transformer.configuration import choose_config, directory_of, name_of, plainly
 from shapetrace.api.transformer.inputs import only_text, text_inputs
 from shapetrace.api.transformer.runners import run_looking
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shapetrace.api.transformer.inputs import Inputs
     from shapetrace.model import ModelConfig
     from shapetrace.model.looking import Look
+    from shapetrace.text.tokenizer_json import Choice
 
 _SUM_TOLERANCE = 1e-3
 
@@ -36,6 +37,7 @@ def attention(
     head: int | None = None,
     query: str | None = None,
     seed: int = 0,
+    tokenizer: Choice = "auto",
 ) -> AttentionView:
     """The weights of a model's attention layers on a text.
 
@@ -50,18 +52,20 @@ def attention(
         query: A token of the text, or its place; all of them when None. Of an
             encoder-decoder, layers that do not read for such a token are left out.
         seed: Of random weights.
+        tokenizer: ``auto`` for the model's own, or ``bytes`` whatever it has.
 
     Raises:
         ShapetraceError: For a layer, head or token that is not there, and as `forward`.
     """
     check_run("cpu", "float32", seed)
+    check_tokenizer(tokenizer)
     chosen = choose_config(config, settings, "explicit")
     _check_numbers(chosen, layer, head)
     folder = directory_of(config)
-    tokenizer = tokenizer_for(folder, chosen.vocab_size)
+    words = tokenizer_for(folder, chosen.vocab_size, tokenizer)
     targets = None if target_text is None else [target_text]
     given = only_text(text, text_file)
-    inputs = text_inputs(chosen, tokenizer, [given], targets)
+    inputs = text_inputs(chosen, words, [given], targets)
     with plainly():
         found = run_looking(name_of(config), chosen, folder, inputs, seed)
     layers = tuple(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from shapetrace.api.transformer.configuration import plainly
 from shapetrace.api.transformer.memory import ITEM_BYTES
 from shapetrace.errors import ShapetraceError, did_you_mean, with_article
+from shapetrace.model.checkpoints.shards import dtype_of, has_weights
 from shapetrace.model.seeds import check_seed
+from shapetrace.text.tokenizer_json import CHOICES
 
 DEVICES = ("cpu", "cuda", "meta")
 
@@ -19,9 +22,35 @@ def check_run(device: str, dtype: str, seed: int) -> None:
         ShapetraceError: With the nearest that there is, or the range.
     """
     _check_choice("device", device, DEVICES)
-    _check_choice("dtype", dtype, tuple(ITEM_BYTES))
+    _check_choice("dtype", dtype, ("auto", *ITEM_BYTES))
     with plainly():
         check_seed(seed)
+
+
+def dtype_for(dtype: str, folder: Path | None) -> str:
+    """The dtype that is meant by ``auto``: the one that trained weights are kept in.
+
+    Args:
+        dtype: As it was given.
+        folder: Where the weights lie; None where there are none, which is float32.
+
+    Raises:
+        ShapetraceError: If the weights cannot be read.
+    """
+    if dtype != "auto":
+        return dtype
+    with plainly():
+        kept = dtype_of(folder) if folder is not None and has_weights(folder) else None
+    return kept or "float32"
+
+
+def check_tokenizer(choice: str) -> None:
+    """Refuse a choice of a tokenizer that there is not.
+
+    Raises:
+        ShapetraceError: With the nearest that there is.
+    """
+    _check_choice("tokenizer", choice, CHOICES)
 
 
 def check_texts(name: str, texts: object) -> None:

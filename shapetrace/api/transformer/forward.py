@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shapetrace.api.transformer.choices import check_run
+from shapetrace.api.transformer.choices import check_run, check_tokenizer, dtype_for
 from shapetrace.api.transformer.configuration import choose_config, directory_of, name_of
 from shapetrace.api.transformer.inputs import random_inputs, read_texts, text_inputs
 from shapetrace.api.transformer.requests import PassRequest
 from shapetrace.api.transformer.runners import run_pass
 from shapetrace.errors import ShapetraceError
 from shapetrace.text import tokenizer_for
-from shapetrace.text.bytelevel import BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from shapetrace.api.transformer.inputs import Inputs
-    from shapetrace.model import ModelConfig
     from shapetrace.report.traced import Traced
-
-AS_BYTES = "the model's folder has no tokenizer.json: the text is read as bytes"
-"""Said where trained weights get ids that they were not trained on."""
+    from shapetrace.text.tokenizer_json import Choice
 
 
 def _silence(_text: str) -> None:
@@ -41,7 +35,8 @@ def forward(
     target_texts: Sequence[str] | None = None,
     attention: str | None = None,
     device: str = "cpu",
-    dtype: str = "float32",
+    dtype: str = "auto",
+    tokenizer: Choice = "auto",
     seed: int = 0,
     check: bool = True,
     backward: bool = False,
@@ -60,7 +55,8 @@ def forward(
         target_texts: What an encoder-decoder is to write, one per text.
         attention: ``explicit``, which makes the scores, or ``fused``; explicit when None.
         device: ``cpu``, ``cuda``, or ``meta`` for sizes and costs without weights.
-        dtype: Of weights and activations.
+        dtype: Of weights and activations; ``auto`` for that of trained weights, else float32.
+        tokenizer: ``auto`` for the model's own, or ``bytes`` whatever it has.
         seed: Of random weights and ids.
         check: Whether declared annotations are checked.
         backward: Whether the loss is worked out too, and every parameter's gradient.
@@ -76,6 +72,7 @@ def forward(
         'B h n n'
     """
     check_run(device, dtype, seed)
+    check_tokenizer(tokenizer)
     chosen = choose_config(config, settings, attention)
     folder = directory_of(config)
     given = read_texts(texts, text_file)
@@ -83,34 +80,20 @@ def forward(
     if given is None:
         inputs = random_inputs(chosen, batch, seq, target_texts, seed)
     else:
-        inputs = _from_texts(chosen, folder, given, target_texts, sized=sized)
+        if sized:
+            raise ShapetraceError(
+                "--batch and --seq are for random ids; leave them out where a text is given"
+            )
+        words = tokenizer_for(folder, chosen.vocab_size, tokenizer)
+        inputs = text_inputs(chosen, words, given, target_texts)
     request = PassRequest(
         name=name_of(config),
         config=chosen,
         weights=folder,
         device=device,
-        dtype=dtype,
+        dtype=dtype_for(dtype, folder),
         seed=seed,
         check=check,
         backward=backward,
     )
     return run_pass(request, inputs, progress)
-
-
-def _from_texts(
-    config: ModelConfig,
-    folder: Path | None,
-    texts: Sequence[str],
-    targets: Sequence[str] | None,
-    *,
-    sized: bool,
-) -> Inputs:
-    if sized:
-        raise ShapetraceError(
-            "--batch and --seq are for random ids; leave them out where a text is given"
-        )
-    tokenizer = tokenizer_for(folder, config.vocab_size)
-    inputs = text_inputs(config, tokenizer, texts, targets)
-    if folder is not None and tokenizer.name == "byte-level" and config.vocab_size != BYTES:
-        return replace(inputs, notes=(*inputs.notes, AS_BYTES))
-    return inputs

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shapetrace.api.transformer.choices import check_run
+from shapetrace.api.transformer.choices import check_run, check_tokenizer, dtype_for
 from shapetrace.api.transformer.configuration import choose_config, directory_of, name_of, plainly
 from shapetrace.api.transformer.inputs import read_texts
 from shapetrace.api.transformer.requests import GenerationRequest, OnText
@@ -18,6 +18,7 @@ from shapetrace.text import Tokenizer, check_ids, tokenizer_for
 if TYPE_CHECKING:
     from shapetrace.model import ModelConfig
     from shapetrace.report.generation.records import Generation
+    from shapetrace.text.tokenizer_json import Choice
 
 
 def generate(
@@ -36,7 +37,8 @@ def generate(
     cache: bool = True,
     attention: str | None = None,
     device: str = "cpu",
-    dtype: str = "float32",
+    dtype: str = "auto",
+    tokenizer: Choice = "auto",
     trace: bool = False,
     on_text: OnText | None = None,
 ) -> Generation:
@@ -60,7 +62,8 @@ def generate(
         attention: ``explicit`` or ``fused``; when None, explicit where it is traced.
         device: ``cpu``, ``cuda``, or ``meta`` for the shapes and costs of every pass without
             weights; which text is made, and how long it takes, is not known there.
-        dtype: Of weights and activations.
+        dtype: Of weights and activations; ``auto`` for that of trained weights, else float32.
+        tokenizer: ``auto`` for the model's own, or ``bytes`` whatever it has.
         trace: Whether the run is traced.
         on_text: Told of new text as it is made: the number of the text, and the text.
 
@@ -74,10 +77,11 @@ def generate(
         3
     """
     check_run(device, dtype, seed)
+    check_tokenizer(tokenizer)
     given = read_texts(prompts, text_file, "--prompt") or []
     chosen = choose_config(config, settings, attention or ("explicit" if trace else "fused"))
     folder = directory_of(config)
-    tokenizer = tokenizer_for(folder, chosen.vocab_size)
+    words = tokenizer_for(folder, chosen.vocab_size, tokenizer)
     if chosen.kind == "encoder":
         raise ShapetraceError(
             f"{name_of(config)} is an encoder, which reads and does not write; "
@@ -91,22 +95,20 @@ def generate(
         name=name_of(config),
         config=chosen,
         weights=folder,
-        tokenizer=tokenizer,
+        tokenizer=words,
         prompts=tuple(given),
-        prompt_ids=tuple(prompt_ids(chosen, tokenizer, prompt) for prompt in given),
-        stop_ids=frozenset(
-            [*(stop_id(tokenizer, token) for token in stop), *end_ids(chosen, tokenizer)]
-        ),
+        prompt_ids=tuple(prompt_ids(chosen, words, prompt) for prompt in given),
+        stop_ids=frozenset([*(stop_id(words, token) for token in stop), *end_ids(chosen, words)]),
         max_new_tokens=max_new_tokens,
         temperature=temperature,
         top_k=top_k,
         top_p=top_p,
         seed=seed,
         samples=samples,
-        start_id=start_id(chosen, tokenizer),
+        start_id=start_id(chosen, words),
         cache=cache,
         device=device,
-        dtype=dtype,
+        dtype=dtype_for(dtype, folder),
         trace=trace,
     )
     with plainly():

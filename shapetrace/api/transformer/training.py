@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shapetrace.api.transformer.choices import check_run
+from shapetrace.api.transformer.choices import check_run, check_tokenizer
 from shapetrace.api.transformer.configuration import choose_config, directory_of, name_of, plainly
 from shapetrace.api.transformer.requests import TrainingRequest
 from shapetrace.api.transformer.runners import run_training
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shapetrace.api.transformer.results import Trained
     from shapetrace.model.training import Progress
     from shapetrace.text import Tokenizer
+    from shapetrace.text.tokenizer_json import Choice
 
 _MOST_MEBIBYTES = 512
 """Of a data file; its tokens are held in memory."""
@@ -40,6 +41,7 @@ def train(
     resume: bool = False,
     vocab: int | None = None,
     attention: str | None = "fused",
+    tokenizer: Choice = "auto",
     device: str = "cpu",
     trace: bool = True,
     keep_state: bool = True,
@@ -60,6 +62,7 @@ def train(
         vocab: Tokens of a BPE tokenizer to learn from the data first; None for the
             tokenizer that lies with the configuration, else bytes.
         attention: ``explicit`` or ``fused``; None for the checkpoint's or the configuration's.
+        tokenizer: ``auto`` for the model's own, or ``bytes`` whatever it has.
         device: ``cpu``, ``cuda``, or ``meta`` for the shapes and costs of one step without
             weights; what it loses is not known there.
         trace: Whether the first step is traced.
@@ -73,30 +76,35 @@ def train(
     """
     how = {**(training or {}), **options}
     check_run(device, "float32", how.get("seed", 0))
+    check_tokenizer(tokenizer)
     _check_places(device, out, resume=resume, trace=trace)
     text = read_data(Path(data))
     folder = directory_of(config)
     out = None if out is None else Path(out)
     spoken = out if resume and out is not None and out.is_dir() else folder
-    files = _tokenizer_files(spoken)
+    if vocab is not None and tokenizer != "auto":
+        raise ShapetraceError(
+            "--vocab learns a tokenizer, so --tokenizer must be auto; leave out one"
+        )
+    files = _tokenizer_files(spoken) if tokenizer == "auto" else {}
     changes = list(settings)
     if vocab is not None:
         changes.append(f"vocab_size={vocab}")
     goes_on = out if resume else None
     chosen = choose_config(config, changes, attention or _attention_of(goes_on))
-    tokenizer: Tokenizer
+    words: Tokenizer
     if vocab is not None:
         from shapetrace.text.training import train_tokenizer  # noqa: PLC0415 - needs tokenizers
 
-        tokenizer, made = train_tokenizer([text], vocab)
+        words, made = train_tokenizer([text], vocab)
         files = {"tokenizer.json": made}
     else:
-        tokenizer = tokenizer_for(spoken, chosen.vocab_size)
+        words = tokenizer_for(spoken, chosen.vocab_size, tokenizer)
     request = TrainingRequest(
         name=name_of(config),
         config=chosen,
         weights=folder,
-        tokenizer=tokenizer,
+        tokenizer=words,
         text=text,
         data=Path(data),
         settings=how,

@@ -14,6 +14,7 @@ from shapetrace.cli.options import (
     Seed,
     Set,
     TextFile,
+    TokenizerChoice,
 )
 from shapetrace.cli.output import canvas, check_writable, write
 from shapetrace.report.formats.reporters import ATTENTION, choose
@@ -39,6 +40,7 @@ def attention(
         str | None,
         typer.Option(metavar="TOKEN", help="Show what this token (or place) reads, as bars."),
     ] = None,
+    tokenizer: TokenizerChoice = "auto",
     seed: Seed = 0,
     lang: Lang = "en",
     format: AttentionFormat = None,  # noqa: A002 - the option's name
@@ -71,6 +73,7 @@ def attention(
         layer=layer,
         head=head,
         query=query,
+        tokenizer=tokenizer,
         seed=seed,
     )
     if chosen == "table":

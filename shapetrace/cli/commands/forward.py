@@ -20,6 +20,7 @@ from shapetrace.cli.options import (
     TargetText,
     Text,
     TextFile,
+    TokenizerChoice,
 )
 from shapetrace.cli.output import Style, check_writable, note, show
 
@@ -35,7 +36,8 @@ def forward(
     target_text: TargetText = None,
     attention: Attention = None,
     device: Device = "cpu",
-    dtype: Dtype = "float32",
+    dtype: Dtype = "auto",
+    tokenizer: TokenizerChoice = "auto",
     seed: Seed = 0,
     check: Check = True,
     backward: Backward = False,
@@ -75,6 +77,7 @@ def forward(
         attention=attention,
         device=device,
         dtype=dtype,
+        tokenizer=tokenizer,
         seed=seed,
         check=check,
         backward=backward,

@@ -18,6 +18,7 @@ from shapetrace.cli.options import (
     Seed,
     Set,
     TextFile,
+    TokenizerChoice,
 )
 from shapetrace.cli.output import check_writable
 from shapetrace.cli.speaking import Speaker, show
@@ -47,6 +48,7 @@ def generate(
         float | None,
         typer.Option(metavar="P", help="Draw from the fewest tokens that reach probability P."),
     ] = None,
+    tokenizer: TokenizerChoice = "auto",
     seed: Seed = 0,
     stop: Annotated[
         list[str] | None,
@@ -58,7 +60,7 @@ def generate(
     ] = True,
     attention: Attention = None,
     device: Device = "cpu",
-    dtype: Dtype = "float32",
+    dtype: Dtype = "auto",
     trace: Annotated[
         bool, typer.Option("--trace/--no-trace", help="Record every tensor of every pass.")
     ] = True,
@@ -109,6 +111,7 @@ def generate(
         temperature=temperature,
         top_k=top_k,
         top_p=top_p,
+        tokenizer=tokenizer,
         seed=seed,
         stop=stop or (),
         samples=samples,

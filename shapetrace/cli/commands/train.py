@@ -19,6 +19,7 @@ from shapetrace.cli.options import (
     Seed,
     Seq,
     Set,
+    TokenizerChoice,
 )
 from shapetrace.cli.output import Style, check_writable
 from shapetrace.cli.progress import Bar
@@ -62,6 +63,7 @@ def train(
         int, typer.Option(metavar="N", help="Steps between looks at held-out text.")
     ] = 100,
     save_every: Annotated[int, typer.Option(metavar="N", help="Steps between checkpoints.")] = 500,
+    tokenizer: TokenizerChoice = "auto",
     seed: Seed = 0,
     keep_state: Annotated[
         bool,
@@ -125,6 +127,7 @@ def train(
             bf16=bf16,
             evaluate_every=evaluate_every,
             save_every=save_every,
+            tokenizer=tokenizer,
             seed=seed,
             attention=attention or (None if resume else "explicit" if trace else "fused"),
             device=device,

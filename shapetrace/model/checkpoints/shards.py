@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+_FLOATS = {"F64": "float64", "F32": "float32", "BF16": "bfloat16", "F16": "float16"}
+"""Torch's names of the dtypes that safetensors writes and a model can run in."""
 
 
 def tensor_files(directory: Path) -> dict[str, Path]:
@@ -40,6 +44,24 @@ def tensor_names(path: Path) -> list[str]:
     """The names of the tensors in one safetensors file."""
     with opened(path, framework="numpy") as file:
         return list(file.keys())
+
+
+def dtype_of(directory: Path) -> str | None:
+    """The dtype that most numbers of a directory's weights have, in torch's name.
+
+    Told from the files' headers; None where no tensor is in floating point.
+
+    Raises:
+        ModelError: As `tensor_files`.
+    """
+    counts: Counter[str] = Counter()
+    for path in sorted(set(tensor_files(directory).values())):
+        with opened(path, framework="numpy") as file:
+            for name in file.keys():  # noqa: SIM118 - no mapping: the file is not iterable
+                part = file.get_slice(name)
+                counts[part.get_dtype()] += math.prod(part.get_shape())
+    known = [name for name, _ in counts.most_common() if name in _FLOATS]
+    return _FLOATS[known[0]] if known else None
 
 
 @contextmanager

@@ -22,9 +22,6 @@ _CHINESE = {
     "text": "文本",
     "target": "目标",
     "no target text was given: the text itself is the target": "未给目标文本：以原文为目标",
-    "the model's folder has no tokenizer.json: the text is read as bytes": (
-        "模型目录中没有 tokenizer.json：文本按字节读取"
-    ),
     "total": "合计",
     "parameters": "参数",
     "share": "占比",

@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from shapetrace.model import ModelError, from_pretrained
-from shapetrace.model.checkpoints.shards import INDEX, SINGLE
+from shapetrace.model.checkpoints.shards import INDEX, SINGLE, dtype_of
 
 transformers = pytest.importorskip("transformers")
 
@@ -144,3 +144,19 @@ def test_weights_take_the_dtype_asked_for(gpt2):
     assert next(from_pretrained(gpt2).parameters()).dtype == torch.float32
     half = from_pretrained(gpt2, dtype=torch.bfloat16)
     assert {p.dtype for p in half.parameters()} == {torch.bfloat16}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
+def test_the_dtype_is_that_of_most_numbers(tmp_path, dtype):
+    tensors = {
+        "few": torch.zeros(3, dtype=torch.float32 if dtype != "float32" else torch.float16),
+        "many": torch.zeros(4, 5, dtype=getattr(torch, dtype)),
+        "steps": torch.zeros(100, dtype=torch.int64),
+    }
+    save_file(tensors, tmp_path / SINGLE)
+    assert dtype_of(tmp_path) == dtype
+
+
+def test_weights_without_floating_point_have_no_dtype(tmp_path):
+    save_file({"q": torch.zeros(4, dtype=torch.int8)}, tmp_path / SINGLE)
+    assert dtype_of(tmp_path) is None
