@@ -26,6 +26,7 @@ from shapetrace.capture.recorder.recorder import Recorder
 from shapetrace.capture.recorder.repeats import write_out
 from shapetrace.capture.recorder.swap import Swap, swap
 from shapetrace.capture.source.discover import Wanted, reachable
+from shapetrace.capture.target.given import check_module
 from shapetrace.capture.values import members
 from shapetrace.capture.values.quietly import quietly
 from shapetrace.records.signature import Signature
@@ -216,6 +217,7 @@ def record(model: nn.Module | None, **options: Any) -> Recording:
         >>> [tensor.shape for tensor in recording.trace.tensors]
         [(2, 4), (2, 3)]
     """
+    check_module(model)
     return Recording(model, **options)
 
 

@@ -1,5 +1,7 @@
 """The Typer app with its commands, and the one place where errors become exit codes."""
 
+import contextlib
+import io
 import re
 import sys
 import traceback
@@ -17,15 +19,15 @@ from shapetrace.cli.commands.report import report
 from shapetrace.cli.commands.trace import trace
 from shapetrace.cli.commands.train import train
 from shapetrace.cli.interrupt import CTRL_C
-from shapetrace.cli.output import tell
+from shapetrace.cli.output import tell, write
 from shapetrace.errors import ShapetraceError
 
 _USAGE_ERROR = typer.BadParameter.__bases__[0]
 _INTERRUPTED = 130
+_HELP = frozenset({"-h", "--help", "--version"})
 
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich's help takes longer to import than all the rest
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -66,8 +68,8 @@ def shapetrace(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit.
 
-    Exits with 0 when all went well, 1 when an annotation did not hold, 2 for bad input
-    (one line on stderr), 130 after Ctrl-C.
+    Exits with 0 when all went well, 1 when a check found something or the model raised, 2 for
+    bad input (one line on stderr), 130 after Ctrl-C.
     """
     given, debug = _without_debug(sys.argv[1:] if arguments is None else arguments)
     sys.exit(_run(given, debug=debug))
@@ -85,7 +87,7 @@ def _run(arguments: list[str], *, debug: bool) -> int:
 
 def _attempt(arguments: list[str], *, debug: bool) -> int:
     try:
-        return int(app(args=arguments, prog_name="shapetrace", standalone_mode=False) or 0)
+        return _helped(arguments) if _HELP.intersection(arguments) else _called(arguments)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except typer.Abort:
@@ -98,6 +100,21 @@ def _attempt(arguments: list[str], *, debug: bool) -> int:
         if debug:
             traceback.print_exc()
         return _explain(error)
+
+
+def _called(arguments: list[str]) -> int:
+    if not arguments:
+        raise ShapetraceError("no command is given; `shapetrace --help` lists them")
+    return int(app(args=arguments, prog_name="shapetrace", standalone_mode=False) or 0)
+
+
+def _helped(arguments: list[str]) -> int:
+    """Collect what is printed, so that it is written as results are: all of it, or an error."""
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        code = _called(arguments)
+    write(text.getvalue(), None)
+    return code
 
 
 def _explain(error: Exception) -> int:

@@ -19,6 +19,7 @@ from shapetrace.api.preparing.prepare import prepare
 from shapetrace.api.preparing.request import Request
 from shapetrace.api.preparing.source_files import instance_file, origin_file, own_sources
 from shapetrace.capture.proof.proof import Proof
+from shapetrace.capture.target.given import check_dims, check_module
 from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.instances import as_module, evaluating
 from shapetrace.errors import ShapetraceError
@@ -98,6 +99,9 @@ def annotate(
         >>> result.write() == [file]
         True
     """
+    if isinstance(model, type):
+        check_module(model)
+    check_dims(dims)
     origin = instance_file(model)
     module = as_module(model)
     with evaluating(module):

@@ -7,6 +7,7 @@ import pickle
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,10 @@ from shapetrace.capture.target.loading import load_object
 from shapetrace.capture.values.tensors_in import elements
 from shapetrace.dims.specs import InputSpecs, Place, TensorSpec
 from shapetrace.errors import ShapetraceError, with_article
+from shapetrace.free_memory import free_memory
+from shapetrace.units import format_bytes
+
+_MOST_BYTES = 1 << 63
 
 UNBOUND_BELOW = 2
 """Integers without a bound are 0 or 1: valid indices of nearly anything."""
@@ -57,6 +62,7 @@ def from_specs(
         weightless: Make zeros on whatever device is current, which a fake tensor mode or
             ``with torch.device("meta")`` may have set.
     """
+    _check_sizes(specs, device, weightless=weightless)
     made: dict[Place, Any] = {literal.place: literal.value for literal in specs.literals}
     generator = torch.Generator().manual_seed(seed)
     for spec in specs.tensors:
@@ -66,6 +72,31 @@ def from_specs(
             made[spec.place] = _values(spec, device, generator)
     args, kwargs = _arranged(made)
     return CallInputs(args, kwargs, specs)
+
+
+def _check_sizes(specs: InputSpecs, device: str, *, weightless: bool) -> None:
+    """Refuse inputs that no machine can count, or that this one cannot hold.
+
+    Raises:
+        ShapetraceError: With the bytes, and the way out.
+    """
+    sizes = [(spec, prod(spec.shape) * _made_bytes(spec)) for spec in specs.tensors]
+    for spec, size in sizes:
+        if size >= _MOST_BYTES:
+            shape = ",".join(map(str, spec.shape))
+            raise ShapetraceError(f"an input of {shape} has more bytes than 64 bits can count")
+    needed, free = sum(size for _, size in sizes), free_memory()
+    if device != "meta" and not weightless and free is not None and needed > free:
+        raise ShapetraceError(
+            f"the inputs need {format_bytes(needed)}, and {format_bytes(free)} are left; use "
+            "--device meta, which needs no memory, or smaller sizes"
+        )
+
+
+def _made_bytes(spec: TensorSpec) -> int:
+    """Bytes of a number while inputs are made: integers are drawn with 64 bits."""
+    dtype: torch.dtype = getattr(torch, spec.dtype)
+    return 1 if dtype is torch.bool else max(4 if dtype.is_floating_point else 8, dtype.itemsize)
 
 
 def _values(spec: TensorSpec, device: str, generator: torch.Generator) -> torch.Tensor:

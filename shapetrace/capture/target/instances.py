@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from shapetrace.capture.target.given import check_dims, check_module
 from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.remake import Remake, remake
 from shapetrace.capture.target.subject import Subject
@@ -65,6 +66,8 @@ def subject_of(
         dims: Names of input axes by size; when None, they are guessed by position. A name
             whose size no input has is a size of the model's own.
     """
+    check_module(model)
+    check_dims(dims)
     axes, sizes = name_axes(inputs, dims)
     given = {name: size for name, size in (dims or {}).items() if name not in sizes}
     guessed = dict.fromkeys(sizes, dims is None)

@@ -7,12 +7,12 @@ from shapetrace.api.transformer.memory import (
     activation_bytes,
     available_bytes,
     check_fits,
-    free_of_group,
     kept_bytes,
 )
 from shapetrace.cost import summarise
 from shapetrace.cost.training import training_of
 from shapetrace.errors import ShapetraceError
+from shapetrace.free_memory import free_of_group
 from shapetrace.units import format_bytes
 
 
