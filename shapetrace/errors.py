@@ -19,6 +19,12 @@ class ShapetraceError(Exception):
     verbatim = False
 
 
+class ModelRaisedError(ShapetraceError):
+    """The model raised when it was called: the input could be read, and what it led to is told."""
+
+    exit_code = 1
+
+
 class SpecError(ShapetraceError):
     """A text that cannot be read; the message ends with the text and a caret under the place."""
 

@@ -16,7 +16,7 @@ from shapetrace.capture.target.calling import call_model
 from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.subject import Subject
 from shapetrace.capture.values.structure_of import Observed, observing
-from shapetrace.errors import ShapetraceError
+from shapetrace.errors import ModelRaisedError
 from shapetrace.records.structure import Structures
 from shapetrace.records.trace import Trace
 
@@ -53,7 +53,7 @@ def entered_by(model: nn.Module, inputs: CallInputs) -> Wanted:
             _run(model, inputs)
     except Exception as error:
         text = str(error).partition("\n")[0]
-        raise ShapetraceError(
+        raise ModelRaisedError(
             f"the model does not run on these inputs: {type(error).__name__}: {text} "
             "(`shapetrace trace` explains where)"
         ) from error

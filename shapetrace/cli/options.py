@@ -9,6 +9,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from shapetrace.errors import ShapetraceError
+from shapetrace.model import ModelError
+from shapetrace.model.seeds import check_seed
 from shapetrace.report.formats.reporters import ATTENTION, FINDINGS, GENERATION, REPORTERS, Form
 
 _STDOUT = Path("-")
@@ -17,6 +20,15 @@ _STDOUT = Path("-")
 def _file(output: Path | None) -> Path | None:
     """The file that is written to; ``-`` is stdout, as everywhere."""
     return None if output == _STDOUT else output
+
+
+def _seed(seed: int) -> int:
+    """A seed that torch can take, before anything runs."""
+    try:
+        check_seed(seed)
+    except ModelError as error:
+        raise ShapetraceError(str(error)) from error
+    return seed
 
 
 def _several(metavar: str, text: str, *names: str) -> Any:
@@ -28,7 +40,7 @@ def _format(offered: Sequence[Form]) -> Any:
     """``--format`` with the formats that a kind of result can be shown in."""
     return typer.Option(
         "--format",
-        metavar=f"[{'|'.join(form.name for form in offered)}]",
+        metavar=f"<{'|'.join(form.name for form in offered)}>",
         help=f"Default: by the suffix of -o, else {offered[0].name}.",
         show_default=False,
     )
@@ -122,11 +134,20 @@ TokenizerChoice: TypeAlias = Annotated[
 ]
 Seed: TypeAlias = Annotated[
     int,
-    typer.Option(metavar="S", help="Of random weights, inputs and draws; 0 to 2^64 - 1."),
+    typer.Option(
+        metavar="S", callback=_seed, help="Of random weights, inputs and draws; 0 to 2^64 - 1."
+    ),
 ]
 Check: TypeAlias = Annotated[
     bool,
     typer.Option("--check/--no-check", help="Check declared annotations."),
+]
+TraceIt: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--trace/--no-trace",
+        help="Record every tensor: of every pass, or of the first step of a training.",
+    ),
 ]
 Backward: TypeAlias = Annotated[
     bool,

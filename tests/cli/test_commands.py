@@ -10,18 +10,6 @@ def test_version(command):
     assert command("--version") == (0, f"shapetrace {shapetrace.__version__}\n", "")
 
 
-def test_no_command_shows_the_help(command):
-    _, out, err = command()
-    assert "forward" in out + err
-
-
-def test_every_command_has_examples(command):
-    for name in ("forward", "report", "configs"):
-        code, out, _ = command(name, "--help")
-        assert code == 0
-        assert f"\n    shapetrace {name}" in out
-
-
 def test_configs_lists_every_preset_with_its_sizes(command):
     code, out, _ = command("configs")
     assert code == 0

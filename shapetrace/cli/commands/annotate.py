@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from shapetrace.cli.guard import guarded
 from shapetrace.cli.options import Alias, Arg, HfConfig, InputFile, InputSpec, TargetName
+from shapetrace.cli.output import canvas, note, write_bytes
 from shapetrace.errors import ShapetraceError
 
 if TYPE_CHECKING:
@@ -41,7 +43,9 @@ def annotate(
     ] = "none",
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="GLOB", help="Files, or functions such as 'Attention.*'."),
+        typer.Option(
+            metavar="GLOB", help="Files, or functions such as 'Attention.*'. May be repeated."
+        ),
     ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace annotations that are there.")
@@ -50,13 +54,21 @@ def annotate(
         bool, typer.Option("--exact-dtype", help="Float32 and not Float, where only that came.")
     ] = False,
 ) -> int:
-    """Write jaxtyping annotations into a model's source, from runs at several sizes."""
+    """Write jaxtyping annotations into a model's source, from runs at several sizes.
+
+    The new source is proven by running it; a diff is shown unless --write or -o is given.
+
+    \b
+    Examples:
+      shapetrace annotate net.py:Net --input "x:float32[B=2,3,H=32,W=32]"
+      shapetrace annotate net.py:Net --input "x:float32[B=2,n=8,16]" --locals first --write
+
+    Exits with 0 when all is well, 1 when the model raises, 2 for bad input, 130 after Ctrl-C.
+    """  # noqa: D301 - \b keeps the examples' lines apart
     _refuse_contradictions(diff=diff, write=write, output=output, force=force)
     from shapetrace.annotation import Wishes, check_writable  # noqa: PLC0415 - LibCST is slow
     from shapetrace.api.annotating.annotate import annotate_target  # noqa: PLC0415
     from shapetrace.api.preparing.request import Request  # noqa: PLC0415
-    from shapetrace.cli.guard import guarded  # noqa: PLC0415
-    from shapetrace.cli.output import note  # noqa: PLC0415
 
     request = Request(
         target,
@@ -96,7 +108,6 @@ def _deliver(result: "Result", *, write: bool, output: Path | None, force: bool)
 
 def _show_diff(files: "Sequence[Rewritten]", root: Path) -> None:
     from shapetrace.annotation import diff  # noqa: PLC0415
-    from shapetrace.cli.output import canvas, write_bytes  # noqa: PLC0415
 
     base = Path.cwd() if _all_below(files, Path.cwd()) else root
     write_bytes(diff(files, base, color=canvas(None).color))

@@ -4,24 +4,31 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shapetrace.cli.options import Alias, Arg, Device, HfConfig, InputFile, InputSpec, Seed
-from shapetrace.errors import ShapetraceError
+from shapetrace.cli.guard import guarded
+from shapetrace.cli.options import (
+    Alias,
+    Arg,
+    Device,
+    FindingsFormat,
+    HfConfig,
+    InputFile,
+    InputSpec,
+    Output,
+    Seed,
+)
+from shapetrace.cli.output import check_writable, note, write
+from shapetrace.errors import ModelRaisedError, ShapetraceError
+from shapetrace.report.formats.reporters import FINDINGS, choose
 
 if TYPE_CHECKING:
     from shapetrace.api.checks.tally import Checked
     from shapetrace.api.preparing.request import Request
     from shapetrace.api.project import Settings
     from shapetrace.report.findings import TargetFindings
-
-
-class CheckedModelError(ShapetraceError):
-    """The model raised; what was found up to there has been shown."""
-
-    exit_code = 1
 
 
 def check(
@@ -45,14 +52,14 @@ def check(
     device: Device = "cpu",
     seed: Seed = 0,
     select: Annotated[
-        list[str] | None, typer.Option(metavar="RULE", help="Only these rules: ST101, ST1, ALL.")
+        list[str] | None,
+        typer.Option(metavar="RULE", help="Only these rules: ST101, ST1, ALL. May be repeated."),
     ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option(metavar="RULE", help="Not these rules.")
+        list[str] | None, typer.Option(metavar="RULE", help="Not these rules. May be repeated.")
     ] = None,
-    format: Annotated[  # noqa: A002 - the option's name
-        Literal["full", "concise", "json", "github"], typer.Option(help="How findings are shown.")
-    ] = "full",
+    format: FindingsFormat = None,  # noqa: A002 - the option's name
+    output: Output = None,
 ) -> int:
     """Run a model at several sizes and report every annotation that does not hold.
 
@@ -85,12 +92,20 @@ def check(
     A comment `# shapetrace: ignore` or `# shapetrace: ignore[ST302]` on the annotation's line
     silences it.
 
-    Exits with 1 when there are findings or a model fails, with 2 for bad input.
+    \b
+    Examples:
+      shapetrace check net.py:Net --input "x:float32[B=2,3,H=32,W=32]"
+      shapetrace check net.py:Net --inputs make.py:inputs --select ST1 -o findings.json
+
+    Exits with 0 when all is well, 1 when there are findings or a model raises, 2 for bad input.
     """  # noqa: D301 - \b keeps the lines apart
     from shapetrace.api.preparing.request import Request  # noqa: PLC0415
     from shapetrace.api.project import read_settings  # noqa: PLC0415 - kept off the light path
     from shapetrace.check.rules import chosen  # noqa: PLC0415
 
+    form = choose(format, output, FINDINGS).name
+    place = None if output is None else output.absolute()  # from here, wherever the model goes
+    check_writable(place, reads=(target, (target or "").rpartition(":")[0], inputs))
     settings = read_settings(Path.cwd())
     codes = chosen(select or settings.select, ignore or (() if select else settings.ignore))
     if target is None:
@@ -99,7 +114,7 @@ def check(
         requests = _configured(settings)
         with contextlib.chdir(settings.folder):  # targets and files are named from there
             checked = [_checked(one, codes) for one in requests]
-        return _delivered(checked, format)
+        return _delivered(checked, form, place)
     request = Request(
         target,
         inputs=input_ or (),
@@ -111,7 +126,7 @@ def check(
         seed=seed,
         train=train,
     )
-    return _delivered([_checked(request, codes)], format)
+    return _delivered([_checked(request, codes)], form, place)
 
 
 def _refuse_options(given: bool) -> None:  # noqa: FBT001 - one condition
@@ -132,24 +147,21 @@ def _configured(settings: "Settings") -> "tuple[Request, ...]":
     return settings.targets
 
 
-def _delivered(several: "Sequence[Checked]", form: str) -> int:
+def _delivered(several: "Sequence[Checked]", form: str, output: Path | None) -> int:
     """Show what was found; the exit code."""
-    from shapetrace.cli.output import write  # noqa: PLC0415 - kept off the light path
     from shapetrace.report.findings import render, summary  # noqa: PLC0415
 
     results = [_shown(checked) for checked in several]
-    write(render(results, form), None)
+    write(render(results, form), output)
     sys.stderr.write(summary(results))
     failures = [_failure(checked) for checked in several if checked.error is not None]
     if failures:
-        raise CheckedModelError(failures[0])
+        raise ModelRaisedError(failures[0])
     return 1 if any(result.findings for result in results) else 0
 
 
 def _checked(request: "Request", codes: frozenset[str]) -> "Checked":
     from shapetrace.api.checks.check_target import check_target  # noqa: PLC0415 - needs torch
-    from shapetrace.cli.guard import guarded  # noqa: PLC0415
-    from shapetrace.cli.output import note  # noqa: PLC0415
 
     with guarded():
         return check_target(request, codes, note)

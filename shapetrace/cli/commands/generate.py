@@ -19,6 +19,7 @@ from shapetrace.cli.options import (
     Set,
     TextFile,
     TokenizerChoice,
+    TraceIt,
 )
 from shapetrace.cli.output import check_writable
 from shapetrace.cli.speaking import Speaker, show
@@ -61,9 +62,7 @@ def generate(
     attention: Attention = None,
     device: Device = "cpu",
     dtype: Dtype = "auto",
-    trace: Annotated[
-        bool, typer.Option("--trace/--no-trace", help="Record every tensor of every pass.")
-    ] = True,
+    trace: TraceIt = True,
     text_only: Annotated[
         bool, typer.Option("--text-only", help="Print the text and nothing else.")
     ] = False,

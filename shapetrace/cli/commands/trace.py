@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from shapetrace.cli.guard import guarded
 from shapetrace.cli.interrupt import CTRL_C
 from shapetrace.cli.options import (
     Alias,
@@ -24,13 +25,8 @@ from shapetrace.cli.options import (
     Seed,
     TargetName,
 )
-from shapetrace.errors import ShapetraceError
-
-
-class ModelError(ShapetraceError):
-    """The traced model raised; the table up to there has been shown."""
-
-    exit_code = 1
+from shapetrace.cli.output import Style, check_writable, note, show, write
+from shapetrace.errors import ModelRaisedError
 
 
 def trace(
@@ -71,13 +67,11 @@ def trace(
           --input "input_ids:int64[B=2,n=16]<50257" --dims explain
       shapetrace trace torchvision.models:resnet18 --input "float32[B=2,3,H=64,W=64]"
 
-    Exits with 1 when the model fails or an annotation does not hold, with 2 for bad input.
+    Exits with 0 when all is well, 1 when the model raises or an annotation does not hold, 2 for
+    bad input, 130 after Ctrl-C.
     """  # noqa: D301 - \b keeps the examples' lines apart
-    # Imported here so that `shapetrace --help` needs neither torch nor the reports.
     from shapetrace.api.preparing.request import Request  # noqa: PLC0415
     from shapetrace.api.tracing.trace_target import trace_target  # noqa: PLC0415
-    from shapetrace.cli.guard import guarded  # noqa: PLC0415
-    from shapetrace.cli.output import Style, check_writable, note, show, write  # noqa: PLC0415
     from shapetrace.explain import explain_names  # noqa: PLC0415
 
     place = _absolute(output)
@@ -126,4 +120,4 @@ def _raise(error: BaseException | None) -> None:
     if error is not None:
         first = str(error).strip().partition("\n")[0]
         text = f"the model raised {type(error).__name__}: {first}; the table ends there"
-        raise ModelError(text) from error
+        raise ModelRaisedError(text) from error

@@ -20,6 +20,7 @@ from shapetrace.cli.options import (
     Seq,
     Set,
     TokenizerChoice,
+    TraceIt,
 )
 from shapetrace.cli.output import Style, check_writable
 from shapetrace.cli.progress import Bar
@@ -72,9 +73,7 @@ def train(
             help="Whether the last checkpoint can be resumed with more steps.",
         ),
     ] = True,
-    trace: Annotated[
-        bool, typer.Option("--trace/--no-trace", help="Trace the first step and show its table.")
-    ] = True,
+    trace: TraceIt = True,
     attention: Attention = None,
     device: Device = "cpu",
     level: Level = "tensors",
