@@ -36,8 +36,8 @@ def run(capfdbinary, *arguments):
 
 def refusal(capfdbinary, *arguments, code=2):
     """The one line that a refused command says."""
-    code, out, err = run(capfdbinary, *arguments)
-    assert (code, out) == (2, "")
+    found, out, err = run(capfdbinary, *arguments)
+    assert (found, out) == (code, "")
     assert err.count("\n") == 1
     return err
 
