@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from shapetrace.records.trace import Failure, Trace
 
 if TYPE_CHECKING:
-    from shapetrace.records.trace import Operand, ParameterRecord, Scope, TensorRecord
+    from shapetrace.records.trace import Operand, Origin, ParameterRecord, Scope, TensorRecord
 
 _IDENTIFIER = re.compile(r"(?:self\.)?[A-Za-z_]\w*")
 
@@ -89,6 +89,24 @@ class Origins:
         told = [r for r in known if r.dims is not None or (r.declared and r.holds is not False)]
         return told[-1] if told else known[-1] if known else None
 
+    def traced(self, operand: Operand, axis: int | None) -> str:
+        """Where the size of an axis comes from, back to what fixed it; of a number, its own."""
+        chain = operand.origins[axis or 0] if (axis or 0) < len(operand.origins) else ()
+        if operand.line or axis is None or not self._is_named(operand):
+            steps = [_step(step, operand.text) for step in _ends(chain)]
+            return ", ".join(step for step in steps if step) or self.made(operand, axis)
+        first = self.made(operand, axis)
+        own = [step for step in chain[:1] if step.text == operand.text and step.line]
+        if own and own[0].kind == "attribute":
+            first = f"{first} ({place(own[0].file, own[0].line)})"
+        last = chain[-1:] if len(chain) > len(own) else ()
+        further = (_step(step) for step in last if place(step.file, step.line) not in first)
+        return ", ".join([first, *further])
+
+    def _is_named(self, operand: Operand) -> bool:
+        """Whether a variable or a parameter holds an operand."""
+        return bool(self._own(self._records(operand)) or self.parameter(operand))
+
     def made(self, operand: Operand, axis: int | None = None) -> str:
         """Where an operand, or the size of one of its axes, was last made."""
         if operand.line:
@@ -96,7 +114,7 @@ class Origins:
             return f"from `{holder}` ({place(operand.file, operand.line)})"
         parameter = self.parameter(operand)
         if parameter is not None:
-            return f"from parameter `{parameter.path}`"
+            return f"from {'buffer' if parameter.buffer else 'parameter'} `{parameter.path}`"
         first = next(iter(self._own(self._records(operand))), None)
         if first is None:
             return self._inside(operand, axis)
@@ -149,3 +167,23 @@ def place(file: str, line: int) -> str:
     except ValueError:  # another drive
         short = file
     return f"{file if short.startswith('..') else short}:{line}"
+
+
+def _ends(chain: tuple[Origin, ...]) -> tuple[Origin, ...]:
+    """The nearest and the farthest step."""
+    return chain[:1] + chain[1:][-1:]
+
+
+def _step(origin: Origin, own: str = "") -> str:
+    """One step back in words: ``from axis 1 of argument `memory` (model.py:13)``."""
+    where = f" ({place(origin.file, origin.line)})" if origin.line else ""
+    if origin.kind == "setting":
+        written = f", `{origin.source}`" if origin.source else ""
+        return f"from {origin.text}{written}{where}"
+    if origin.text == own and not origin.axes:
+        return f"from line {origin.line}" if origin.line else ""
+    what = {"argument": "argument ", "constructor": "the constructor's argument "}
+    numbers = ", ".join(map(str, origin.axes))
+    axes = f"{'axis' if len(origin.axes) == 1 else 'axes'} {numbers} of " if numbers else ""
+    axes = "" if origin.text == own else axes
+    return f"from {axes}{what.get(origin.kind, '')}`{origin.text}`{where}"

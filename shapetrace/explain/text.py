@@ -90,7 +90,7 @@ def _shape(origins: Origins, operand: Operand) -> str:
 def _clash(origins: Origins, clash: Clash) -> Iterator[str]:
     yield f"  clash: {clash.text}"
     for part in clash.parts:
-        if part.axis is not None:
+        if part.axis is not None or part.operand.shape is None:
             yield f"    {_blamed(origins, part)}"
     runs = next((f for f in clash.fixes if f.text in origins.failure.fixes), None)
     advice = runs.text if runs is not None else clash.advice
@@ -99,10 +99,11 @@ def _clash(origins: Origins, clash: Clash) -> Iterator[str]:
 
 
 def _blamed(origins: Origins, part: Part) -> str:
-    assert part.axis is not None  # noqa: S101 - the caller has looked
+    made = origins.traced(part.operand, part.axis)
+    if part.axis is None:
+        return f"{part.operand.value} is `{part.operand.text}`{made and ', '}{made}"
     size = (part.operand.shape or ())[part.axis]
     name = origins.names(part.operand)[part.axis]
-    made = origins.made(part.operand, part.axis)
     return f"{size} is `{name}`, {made}" if name else f"{size} is {made}"
 
 

@@ -22,6 +22,7 @@ Shape = tuple[int, ...]
 RecordKind = Literal["argument", "local", "attribute", "return"]
 ScopeKind = Literal["module", "function"]
 Phase = Literal["forward", "backward"]
+OriginKind = Literal["local", "argument", "attribute", "setting", "constructor"]
 StorageKind = Literal["parameter", "buffer", "input", "activation", "gradient", "state"]
 
 
@@ -191,6 +192,27 @@ class ParameterRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """What the size of an axis comes from, one step back.
+
+    Attributes:
+        text: What has the size there: ``memory``, ``self.heads``, ``longest``.
+        kind: What that is; a setting is an argument of a module's constructor.
+        axes: Which of its axes; none for a number.
+        file: Where it was made; empty when unknown.
+        line: The line there.
+        source: What is written there for a setting: ``16 * 5 * 5``.
+    """
+
+    text: str
+    kind: OriginKind
+    axes: tuple[int, ...] = ()
+    file: str = ""
+    line: int = 0
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Operand:
     """One value that went into the expression that failed.
 
@@ -205,6 +227,8 @@ class Operand:
         value: A value that is no tensor, in words; for an index tensor its range.
         file: Where the module that holds it was made; empty when unknown.
         line: The line there.
+        origins: For each axis what its size comes from, nearest first, as far as trying other
+            sizes showed it; of a number, its own.
     """
 
     text: str
@@ -216,6 +240,7 @@ class Operand:
     value: str = ""
     file: str = ""
     line: int = 0
+    origins: tuple[tuple[Origin, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

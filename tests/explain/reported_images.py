@@ -235,7 +235,7 @@ class Doubled(torch.autograd.Function):
 @reported(
     f(2, 5),
     axes=[(1, "x", 5), (0, "scale", 4)],
-    origins=["argument `x`", "`self.scale`"],
+    origins=["argument `x`", "parameter `scale`"],
 )
 class OwnFunction(nn.Module):
     def __init__(self):

@@ -160,7 +160,7 @@ class TooManyIndices(nn.Module):
 @reported(
     f(3, 2, 4),
     axes=[(1, "outputs[t]", 9), (1, "step", 7)],
-    origins=["self.size"],
+    origins=["argument `size`", "argument `other`"],
 )
 class DecoderOutputs(nn.Module):
     """A translator whose table of outputs has the other vocabulary's size."""

@@ -238,3 +238,23 @@ class SectionsDoNotAddUp(nn.Module):
 class EllipsisSum(nn.Module):
     def forward(self, x, y):
         return torch.einsum("...id,...jd->...ij", x, y)
+
+
+@reported(f(2, 5, 8), words=["`self.attend(x)` is None"])
+class NothingReturned(nn.Module):
+    """A helper that forgot its return."""
+
+    def attend(self, x):
+        x.softmax(-1)
+
+    def forward(self, x):
+        return x + self.attend(x)
+
+
+@reported(f(2, 5, 8), words=["never ends"])
+class CallsItself(nn.Module):
+    def forward(self, x):
+        return self.block(x)
+
+    def block(self, x):
+        return self.forward(x * 2)

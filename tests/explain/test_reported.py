@@ -25,6 +25,6 @@ def test_what_is_said_is_true(report):
     claims = set(_CLAIM.findall(clash))
     assert claims <= report.axes, text
     assert bool(claims) == bool(report.axes), text
-    for word in report.words:
+    for word in (*report.words, *report.origins):
         assert word in text, text
     assert len(set(text.splitlines())) == len(text.splitlines()), text

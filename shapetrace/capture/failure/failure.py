@@ -6,6 +6,8 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shapetrace.capture.failure.lineage import Lineage
+from shapetrace.capture.failure.operand_origins import with_origins
 from shapetrace.capture.failure.operands import Operands, StorageOf
 from shapetrace.capture.failure.traceback import Place, blamed, callers, places
 from shapetrace.capture.failure.trial import runs
@@ -61,7 +63,9 @@ def _detailed(
             (outer.file, outer.line, outer.text) for outer in callers(found, number)[-_CALLERS:]
         ),
     )
-    offered = dict.fromkeys(fix for clash in find_clashes(told) for fix in clash.fixes)
+    clashes = find_clashes(told)
+    told = with_origins(told, clashes, Lineage(found, number, events))
+    offered = dict.fromkeys(fix for clash in clashes for fix in clash.fixes)
     fixes = (fix.text for fix in offered if runs(fix, place.node, place.frame))
     return replace(told, fixes=tuple(fixes))
 

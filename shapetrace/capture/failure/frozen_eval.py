@@ -60,18 +60,23 @@ class Names:
     """What names stand for.
 
     Attributes:
-        frame: A stopped frame.
-        given: Worth of parts of the source, before what the frame says of them.
+        tables: Where names are looked up, in order: locals, globals, builtins.
+        given: Worth of parts of the source, before what the tables say of them.
         modules: Other modules in the place of some, by identity.
     """
 
-    frame: FrameType
+    tables: tuple[Mapping[str, Any], ...]
     given: Mapping[str, Any] = field(default_factory=dict)
     modules: Mapping[int, nn.Module] = field(default_factory=dict)
 
 
+def names_in(frame: FrameType) -> Names:
+    """What names stand for in a stopped frame."""
+    return Names((frame.f_locals, frame.f_globals, frame.f_builtins))
+
+
 def evaluate(node: ast.AST, names: Names) -> Any:
-    """The value of an expression in a frame.
+    """The value of an expression.
 
     Tensors that a variable or an attribute holds are returned themselves, results of their
     methods as tensors on the meta device.
@@ -99,7 +104,7 @@ def _value(node: ast.AST, names: Names) -> Any:  # noqa: C901, PLR0912 - one cas
         case ast.Constant(value=value):
             return value
         case ast.Name(id=name):
-            return _named(name, names.frame)
+            return _named(name, names)
         case ast.Attribute(value=inner, attr=name):
             return _attribute(_value(inner, names), name)
         case ast.Tuple(elts=elts):
@@ -133,8 +138,8 @@ def _items(nodes: list[ast.expr], names: Names) -> list[Any]:
     return found
 
 
-def _named(name: str, frame: FrameType) -> Any:
-    for table in (frame.f_locals, frame.f_globals, frame.f_builtins):
+def _named(name: str, names: Names) -> Any:
+    for table in names.tables:
         if name in table:
             return table[name]
     raise Unknown

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from shapetrace.capture.failure.frozen_eval import Names, Unknown, evaluate
+from shapetrace.capture.failure.frozen_eval import Unknown, evaluate, names_in
 from shapetrace.capture.failure.traceback import Place, assignment, conditions
 from shapetrace.capture.source.registry import is_internal
 from shapetrace.capture.values import members
@@ -274,7 +274,7 @@ class Operands:
     def _try(self, node: ast.AST) -> Any:
         """What an expression is worth; `_UNKNOWN` where that cannot be said."""
         try:
-            return evaluate(node, Names(self._place.frame))
+            return evaluate(node, names_in(self._place.frame))
         except Unknown:
             return _UNKNOWN
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from types import FrameType, FunctionType, TracebackType
+from types import CodeType, FrameType, FunctionType, TracebackType
 
 from shapetrace.capture.source.discover import is_traced
 from shapetrace.capture.source.registry import is_internal
@@ -89,10 +89,33 @@ def _tree(file: str) -> ast.Module | None:
 def _statement_at(tree: ast.AST, line: int) -> ast.stmt | None:
     """The innermost statement that a line lies in."""
     found = None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
-            found = node  # breadth first: later ones lie deeper
+    level: list[ast.AST] = [tree]
+    while level:
+        inside = [node for outer in level for node in ast.iter_child_nodes(outer)]
+        level = [node for node in inside if _spans(node, line)]
+        found = next((node for node in reversed(level) if isinstance(node, ast.stmt)), found)
     return found
+
+
+def _spans(node: ast.AST, line: int) -> bool:
+    """Whether a line lies in a node; nodes without lines, such as handlers' parts, may."""
+    first = getattr(node, "lineno", None)
+    if first is None:
+        return True
+    decorators = getattr(node, "decorator_list", [])
+    first = min([first, *(decorator.lineno for decorator in decorators)])
+    return first <= line <= (getattr(node, "end_lineno", None) or first)
+
+
+def function_at(file: str, code: CodeType) -> ast.FunctionDef | None:
+    """The source of a function."""
+    tree = _tree(file)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            first = min([node.lineno, *(part.lineno for part in node.decorator_list)])
+            if code.co_firstlineno in (first, node.lineno):
+                return node
+    return None
 
 
 def _node_at(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from types import FrameType
 
 from torch import nn
 
-from shapetrace.capture.failure.frozen_eval import Names, Unknown, evaluate
+from shapetrace.capture.failure.frozen_eval import Names, Unknown, evaluate, names_in
 from shapetrace.capture.failure.weightless_module import NotOfTorch, made_anew
 from shapetrace.explain.rules import Fix
 
@@ -30,10 +31,10 @@ def runs(fix: Fix, node: ast.AST | None, frame: FrameType) -> bool:
         instead = _instead(fix, frame)
     except (SyntaxError, Unknown, NotOfTorch):
         return False
-    if not fix.values and not _fails(node, Names(frame)):
+    if not fix.values and not _fails(node, names_in(frame)):
         return False
     try:
-        evaluate(changed, Names(frame, modules=instead))
+        evaluate(changed, replace(names_in(frame), modules=instead))
     except Unknown:
         return False
     return True
@@ -75,7 +76,7 @@ def _instead(fix: Fix, frame: FrameType) -> dict[int, nn.Module]:
     """The modules that a fix makes anew, by the identity of those that they replace."""
     made: dict[int, nn.Module] = {}
     for text, arguments in fix.remade:
-        module = evaluate(ast.parse(text, mode="eval").body, Names(frame))
+        module = evaluate(ast.parse(text, mode="eval").body, names_in(frame))
         if not isinstance(module, nn.Module):
             raise Unknown
         try:

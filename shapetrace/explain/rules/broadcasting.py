@@ -81,7 +81,8 @@ def expand(call: FailedCall) -> Iterator[Clash]:
             yield pair(given, axis, other, int(found[3]))
         else:
             text = f"{axis_is(given, axis)}, and expands to {found[1]} only from 1"
-            yield Clash(text, (Part(given, axis),))
+            asked = [o for o in call.failure.operands if o.value == found[1]]
+            yield Clash(text, (Part(given, axis), *(Part(o) for o in asked if len(asked) == 1)))
     few = call.match(r"the number of sizes provided \((\d+)\) must be greater or equal to the")
     if few is not None and int(few[1]) < len(sizes(given)):
         yield ranks(given, f"and {few[1]} sizes are asked for")
