@@ -27,6 +27,10 @@ _INVALID = re.compile(
     r"Function (\w+?)Backward returned an invalid gradient at index (\d+) - "
     r"got \[([\d, ]*)\] but expected shape compatible with \[([\d, ]*)\]"
 )
+_COUNT = re.compile(
+    r"function (\w+?)Backward returned an incorrect number of gradients "
+    r"\(expected (\d+), got (\d+)\)"
+)
 _UNUSABLE = {
     "grad can be implicitly created only for scalar outputs": (
         "a backward pass starts from one number, and `{}` is more than one",
@@ -46,7 +50,7 @@ _UNUSABLE = {
 def engine_clashes(trace: Trace, failure: Failure) -> list[Clash]:
     """What a message of autograd's engine is about; nothing for any other failure."""
     rules: tuple[Callable[[Trace, Failure], Iterator[Clash]], ...]
-    rules = (_changed, _invalid, _unusable)
+    rules = (_changed, _invalid, _counted, _unusable)
     return [clash for rule in rules for clash in rule(trace, failure)]
 
 
@@ -151,14 +155,30 @@ def _invalid(trace: Trace, failure: Failure) -> Iterator[Clash]:
     if found is None:
         return
     name, index, got, wanted = found.groups()
+    text = f"`{name}.backward`{_returned(trace, name)} returns [{got}] for its input {index}, which is [{wanted}]"
+    fix = "return a gradient of the input's own shape: what was broadcast is summed, what was "
+    yield Clash(text, advice=f"{fix}summed is expanded")
+
+
+def _counted(trace: Trace, failure: Failure) -> Iterator[Clash]:
+    """A custom function's backward returned more or fewer gradients than it had inputs."""
+    found = _COUNT.search(failure.message)
+    if found is None:
+        return
+    name, wanted, got = found.groups()
+    text = f"`{name}.backward` returns {got} of {wanted} gradients"
+    advice = "return one for each argument of `forward` after `ctx`, None for what needs none"
+    yield Clash(f"{text}{_returned(trace, name)}", advice=advice)
+
+
+def _returned(trace: Trace, name: str) -> str:
+    """Where a custom function's backward returned, in words."""
     where = ""
     for number, scope in enumerate(trace.scopes):
         if scope.type_name == f"{name}.backward":
             returned = [r for r in trace.tensors if r.scope == number and _returns(trace, r)]
             where = f" ({_place(trace, returned[-1])})" if returned else ""
-    text = f"`{name}.backward`{where} returns [{got}] for its input {index}, which is [{wanted}]"
-    fix = "return a gradient of the input's own shape: what was broadcast is summed, what was "
-    yield Clash(text, advice=f"{fix}summed is expanded")
+    return where
 
 
 def _returns(trace: Trace, record: TensorRecord) -> bool:

@@ -13,6 +13,8 @@ from shapetrace.records.trace import Failure, Trace
 if TYPE_CHECKING:
     from shapetrace.records.trace import Operand, Origin, ParameterRecord, Scope, TensorRecord
 
+_LONGEST = 120
+"""Characters of a path that are shown."""
 _IDENTIFIER = re.compile(r"(?:self\.)?[A-Za-z_]\w*")
 
 
@@ -39,12 +41,23 @@ class Origins:
         ]
         return own[-1] if own else self.failure.scope
 
+    def circle(self) -> list[tuple[str, int, str]]:
+        """The calls that lead to each other over and over, of a run that never came back."""
+        if self.failure.type_name != "RecursionError":
+            return []
+        last = (self.failure.file, self.failure.line, self.failure.statement)
+        calls = [*self.failure.callers, last]
+        seen = calls[:-1][::-1]
+        length = seen.index(last) + 1 if last in seen else 0
+        turn = calls[-length:] if length else []
+        return turn if turn and turn == calls[-2 * length : -length] else []
+
     def where(self) -> str:
         """The path of that call, and what it is a call of."""
         if not self.trace.scopes:
             return ""
         scope = self.trace.scopes[self.scope]
-        return f"{scope.path} ({scope.type_name})" if scope.path else scope.type_name
+        return f"{_short(scope.path)} ({scope.type_name})" if scope.path else scope.type_name
 
     def parameter(self, operand: Operand) -> ParameterRecord | None:
         """The parameter that an operand is."""
@@ -156,8 +169,16 @@ class Origins:
         return f"from {what}{name} {_since(scope)} ({place(site.file, site.line)})"
 
 
+def _short(path: str) -> str:
+    """A path, of which a recursion's ends are enough."""
+    if len(path) <= _LONGEST:
+        return path
+    parts = path.split(".")
+    return f"{parts[0]}. ... .{parts[-1]}"
+
+
 def _since(scope: Scope) -> str:
-    return f"since {scope.path}" if scope.path else f"of {scope.type_name}"
+    return f"since {_short(scope.path)}" if scope.path else f"of {scope.type_name}"
 
 
 def place(file: str, line: int) -> str:
@@ -177,6 +198,8 @@ def _ends(chain: tuple[Origin, ...]) -> tuple[Origin, ...]:
 def _step(origin: Origin, own: str = "") -> str:
     """One step back in words: ``from axis 1 of argument `memory` (model.py:13)``."""
     where = f" ({place(origin.file, origin.line)})" if origin.line else ""
+    if origin.kind == "parts":
+        return f"from {origin.text}"
     if origin.kind == "setting":
         written = f", `{origin.source}`" if origin.source else ""
         return f"from {origin.text}{written}{where}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from shapetrace.explain.engine import engine_clashes, is_of_the_engine
 from shapetrace.explain.origins import Origins, place
 from shapetrace.explain.rules import find_clashes
+from shapetrace.installed import is_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,12 +51,20 @@ def _lines(origins: Origins, failure: Failure) -> Iterator[str]:
     yield f"{failure.type_name}{f' in {where}' if where else ''}{said}"
     if failure.file:
         yield from _statement(failure)
+    if failure.raised is not None:
+        file, line, text = failure.raised
+        yield f"  raised in {place(file, line)}: {_head(text)}"
     told = [o for o in failure.operands if o.text not in (o.value, repr(o.value))]
     yield from dict.fromkeys(f"    {_operand(origins, operand)}" for operand in told)
     for clash in _clashes(origins.trace, failure):
         yield from _clash(origins, clash)
+    circle = origins.circle()
+    if circle:
+        calls = ", ".join(f"`{_head(text)}` ({place(file, line)})" for file, line, text in circle)
+        yield f"  clash: this never ends: {calls}"
+        return
     for file, line, text in _callers(failure):
-        yield f"  called from {place(file, line)}: {text.partition(chr(10))[0].strip()}"
+        yield f"  called from {place(file, line)}: {_head(text)}"
 
 
 def _clashes(trace: Trace, failure: Failure) -> list[Clash]:
@@ -90,7 +99,7 @@ def _shape(origins: Origins, operand: Operand) -> str:
 def _clash(origins: Origins, clash: Clash) -> Iterator[str]:
     yield f"  clash: {clash.text}"
     for part in clash.parts:
-        if part.axis is not None or part.operand.shape is None:
+        if part.axis is not None or (part.operand.shape is None and part.operand.origins):
             yield f"    {_blamed(origins, part)}"
     runs = next((f for f in clash.fixes if f.text in origins.failure.fixes), None)
     advice = runs.text if runs is not None else clash.advice
@@ -107,6 +116,18 @@ def _blamed(origins: Origins, part: Part) -> str:
     return f"{size} is `{name}`, {made}" if name else f"{size} is {made}"
 
 
+def _head(text: str) -> str:
+    """The first line of a statement."""
+    return text.partition("\n")[0].strip()
+
+
 def _callers(failure: Failure) -> list[tuple[str, int, str]]:
-    """The nearest calls, innermost first; those in one file follow from the path."""
-    return [call for call in reversed(failure.callers) if call[0] != failure.file][:_CALLERS]
+    """The nearest calls, innermost first; those in one file follow from the path.
+
+    Where a library failed, the innermost line of somebody's own comes first.
+    """
+    calls = [call for call in reversed(failure.callers) if call[0] != failure.file]
+    if is_installed(failure.file):
+        own = [call for call in calls if not is_installed(call[0])]
+        calls = [*own[:1], *(call for call in calls if call not in own[:1])]
+    return calls[:_CALLERS]

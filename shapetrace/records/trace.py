@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 RecordKind = Literal["argument", "local", "attribute", "return"]
 ScopeKind = Literal["module", "function"]
 Phase = Literal["forward", "backward"]
-OriginKind = Literal["local", "argument", "attribute", "setting", "constructor"]
+OriginKind = Literal["local", "argument", "attribute", "setting", "constructor", "parts"]
 StorageKind = Literal["parameter", "buffer", "input", "activation", "gradient", "state"]
 
 
@@ -197,7 +197,8 @@ class Origin:
 
     Attributes:
         text: What has the size there: ``memory``, ``self.heads``, ``longest``.
-        kind: What that is; a setting is an argument of a module's constructor.
+        kind: What that is; a setting is an argument of a module's constructor; parts are
+            several, in words.
         axes: Which of its axes; none for a number.
         file: Where it was made; empty when unknown.
         line: The line there.
@@ -260,6 +261,7 @@ class Failure:
         operator: The operator that raised, where torch got so far: ``aten.mm.default``.
         operands: What went into it.
         callers: Calls that led there, outermost first: file, line and source of each.
+        raised: The innermost line, where it lies in a library below that statement.
         fixes: What would let the expression run, of what was tried on weightless tensors.
     """
 
@@ -275,6 +277,7 @@ class Failure:
     operator: str = ""
     operands: tuple[Operand, ...] = ()
     callers: tuple[tuple[str, int, str], ...] = ()
+    raised: tuple[str, int, str] | None = None
     fixes: tuple[str, ...] = ()
 
 

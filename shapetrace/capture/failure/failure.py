@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
+from shapetrace.capture.failure.frame_reader import StorageOf
 from shapetrace.capture.failure.lineage import Lineage
 from shapetrace.capture.failure.operand_origins import with_origins
-from shapetrace.capture.failure.operands import Operands, StorageOf
+from shapetrace.capture.failure.operands import Operands
 from shapetrace.capture.failure.traceback import Place, blamed, callers, places
 from shapetrace.capture.failure.trial import runs
 from shapetrace.capture.recorder import events as kinds
 from shapetrace.capture.recorder.events import Event
 from shapetrace.explain.rules import find_clashes
+from shapetrace.installed import is_installed
 from shapetrace.records.trace import Failure, Shape
 
 _CALLERS = 8
@@ -59,15 +62,32 @@ def _detailed(
         operation=reader.operation,
         operator=name,
         operands=tuple(operands),
-        callers=tuple(
-            (outer.file, outer.line, outer.text) for outer in callers(found, number)[-_CALLERS:]
-        ),
+        callers=tuple(_nearest(callers(found, number))),
+        raised=_innermost(found, number),
     )
     clashes = find_clashes(told)
     told = with_origins(told, clashes, Lineage(found, number, events))
     offered = dict.fromkeys(fix for clash in clashes for fix in clash.fixes)
     fixes = (fix.text for fix in offered if runs(fix, place.node, place.frame))
     return replace(told, fixes=tuple(fixes))
+
+
+def _nearest(calls: list[Place]) -> list[tuple[str, int, str]]:
+    """The nearest calls, outermost first, and the nearest of somebody's own code."""
+    kept = calls[-_CALLERS:]
+    own = [call for call in calls[:-_CALLERS] if not is_installed(call.file)]
+    if own and all(is_installed(call.file) for call in kept):
+        kept = [own[-1], *kept]
+    return [(call.file, call.line, call.text) for call in kept]
+
+
+def _innermost(found: list[Place], number: int) -> tuple[str, int, str] | None:
+    """The `raise` or `assert` of a library, below the line that is blamed."""
+    below = list(takewhile(lambda step: "/shapetrace/capture/" not in step.file, found[number:]))
+    last = below[-1]
+    if last is found[number] or not isinstance(last.statement, ast.Raise | ast.Assert):
+        return None
+    return last.file, last.line, last.text
 
 
 def _source(place: Place) -> str:

@@ -25,6 +25,7 @@ from shapetrace.capture.source.registry import is_internal
 from shapetrace.records.trace import Origin, OriginKind
 
 _STEPS = 8
+_TOGETHER = 3
 _WRAPPERS = ("_wrapped_call_impl", "_call_impl")
 
 
@@ -74,7 +75,11 @@ class Lineage:
         if steps == 0:
             return []
         known = sources(node, self._names(at), axis)
-        if len({ast.unparse(source.node) for source in known}) != 1:
+        names = {ast.unparse(source.node) for source in known}
+        if len(names) > 1:
+            together = _listed(known)
+            return [Origin(together, "parts")] if together else []
+        if not known:
             return []
         source = known[0]
         if len(known) > 1:
@@ -202,6 +207,17 @@ class Lineage:
         if type(owner).__module__.startswith("torch.nn.") and inner is source.node:
             return self._attribute(Source(inner.value, setting=inner.attr))
         return constructed(owner, inner.attr, text, value, source.axis)
+
+
+def _listed(known: list[Source]) -> str:
+    """Several parts that a size follows, in words; empty where they are many."""
+    words = []
+    for source in known:
+        text = f"`{ast.unparse(source.node)}`"
+        if source.setting:
+            text = f"{source.setting} of {text}"
+        words.append(text if source.axis is None else f"axis {source.axis} of {text}")
+    return " and ".join(words) if len(words) <= _TOGETHER else ""
 
 
 def _axes(source: Source) -> tuple[int, ...]:

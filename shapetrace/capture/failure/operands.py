@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -12,25 +11,16 @@ from typing import Any
 import torch
 from torch import nn
 
-from shapetrace.capture.failure.frozen_eval import Unknown, evaluate, names_in
-from shapetrace.capture.failure.traceback import Place, assignment, conditions
+from shapetrace.capture.failure.frame_reader import UNKNOWN, WORKED_OUT, FrameReader, StorageOf
+from shapetrace.capture.failure.module_operands import ModuleOperands
+from shapetrace.capture.failure.taken_apart import assigned, indices, unpacked
+from shapetrace.capture.failure.traceback import Place, conditions
 from shapetrace.capture.source.registry import is_internal
-from shapetrace.capture.values import members
-from shapetrace.capture.values.tensors_in import elements
 from shapetrace.records.trace import Operand, Shape
 
-StorageOf = Callable[[torch.Tensor], int | None]
 _SHOWN = 16
-_UNKNOWN = object()
-_WORKED_OUT = (ast.Call, ast.BinOp, ast.Subscript, ast.Compare, ast.UnaryOp)
 _CAPTURE = "/shapetrace/capture/"
 _WRAPPERS = ("_wrapped_call_impl", "_call_impl", "__call__")
-_PARAMETERS = (
-    *("weight", "bias"),
-    *("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"),  # attention
-    *("weight_ih_l0", "weight_hh_l0", "weight_ih", "weight_hh"),  # recurrent layers and cells
-)
-"""Parameters of torch's modules that a clash can be with."""
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -66,9 +56,9 @@ class Operands:
                 far.
         """
         self.operation = ""
+        self._reader = FrameReader(place, storage_of)
         self._place = place
         self._inner = list(takewhile(lambda step: _CAPTURE not in step.file, inner))
-        self._storage_of = storage_of
         self._shapes = shapes
 
     def read(self) -> list[Operand]:
@@ -85,238 +75,63 @@ class Operands:
         match node:
             case ast.BinOp(left=left, op=sign, right=right):
                 self.operation = _SIGNS.get(type(sign), "")
-                yield from self._written(left, "0")
-                yield from self._written(right, "1")
+                yield from self._reader.written(left, "0")
+                yield from self._reader.written(right, "1")
             case ast.AugAssign(target=left, op=sign, value=right):
                 self.operation = _SIGNS.get(type(sign), "") + "="
-                yield from self._written(left, "0")
-                yield from self._written(right, "1")
+                yield from self._reader.written(left, "0")
+                yield from self._reader.written(right, "1")
             case ast.Compare(left=left, comparators=others):
                 self.operation = "compare"
                 for number, part in enumerate([left, *others]):
-                    yield from self._written(part, str(number))
+                    yield from self._reader.written(part, str(number))
             case ast.Subscript(value=inner, slice=index):
                 self.operation = "index"
-                yield from self._written(inner, "self")
-                yield from self._indices(index)
+                yield from self._reader.written(inner, "self")
+                yield from indices(self._reader, index)
                 if isinstance(node.ctx, ast.Store):
                     self.operation = "assign"
-                    yield from self._assigned(node)
+                    yield from assigned(self._reader, node)
             case ast.Tuple(ctx=ast.Store()) | ast.List(ctx=ast.Store()):
                 self.operation = "unpack"
-                yield from self._unpacked()
+                yield from unpacked(self._reader)
             case ast.Attribute(value=inner):
                 self.operation = "attribute"
-                yield from self._written(inner, "self")
+                yield from self._reader.written(inner, "self")
             case ast.Call():
                 yield from self._call(node)
-
-    def _indices(self, index: ast.expr) -> Iterator[Operand]:
-        """What indexes: of slices, those with a bound."""
-        for part in index.elts if isinstance(index, ast.Tuple) else [index]:
-            if isinstance(part, ast.Slice):
-                value = self._try(part)
-                bounds = (part.lower, part.upper, part.step)
-                if isinstance(value, slice) and not all(
-                    bound is None or isinstance(bound, ast.Constant) for bound in bounds
-                ):
-                    shown = ("" if end is None else str(end) for end in (value.start, value.stop))
-                    yield Operand(_text(part), "slice", value=":".join(shown))
-            else:
-                yield from self._written(part, "0")
-
-    def _assigned(self, part: ast.Subscript) -> Iterator[Operand]:
-        """The part of a tensor that is assigned to, and what is assigned."""
-        value = self._try(part)
-        if isinstance(value, torch.Tensor):
-            yield replace(self._tensor(_text(part), "part", value), device="")
-        statement = self._place.statement
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
-            yield from self._written(statement.value, "value")
-
-    def _unpacked(self) -> Iterator[Operand]:
-        """What is taken apart, how many values it has, and what it was split from."""
-        statement = self._place.statement
-        if not isinstance(statement, ast.Assign):
-            return
-        node = statement.value
-        value = self._try(node)
-        if isinstance(value, torch.Tensor):
-            yield replace(self._tensor(_text(node), "value", value), device="")
-        elif isinstance(value, tuple | list):
-            yield Operand(_text(node), "value", value=f"{len(value)} values")
-            yield _hidden("count", len(value))
-            yield from self._split(node)
-
-    def _split(self, node: ast.expr) -> Iterator[Operand]:
-        """The tensor of a split or chunk, its axis and the size of the pieces."""
-        if isinstance(node, ast.Attribute) and node.attr == "shape":
-            yield from self._written(node.value, "owner")
-        if not isinstance(node, ast.Call):
-            return
-        name, args = _called(node.func), list(node.args)
-        if name not in {"split", "chunk", "unbind", "tensor_split"}:
-            return
-        owner = node.func.value if isinstance(node.func, ast.Attribute) else args[0]
-        if not isinstance(self._try(owner), torch.Tensor) and args:
-            owner = args.pop(0)
-        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
-        yield from self._written(owner, "split")
-        places = {"dim": 0 if name == "unbind" else 1}
-        places |= {"by": 0} if name == "split" else {}
-        for role, place in places.items():
-            wanted = keywords.get("split_size_or_sections" if role == "by" else role)
-            part = args[place] if place < len(args) else wanted
-            found = self._try(part) if part is not None else _UNKNOWN
-            if isinstance(found, int):
-                yield _hidden(role, found)
 
     def _call(self, node: ast.Call) -> Iterator[Operand]:
         module = self._module(node.func)
         below = [p for p in self._inner if p.frame.f_code.co_name not in _WRAPPERS]
         deepest = _deepest(below)
         if module is not None and deepest is not None and is_internal(below[0].file):
-            yield from self._module_call(node, module, deepest)
+            failed: nn.Module = deepest.frame.f_locals["self"]
+            self.operation = type(failed).__name__
+            yield from ModuleOperands(self._reader, self._inner).of(node, module, failed)
             return
         self.operation = _called(node.func)
         if isinstance(node.func, ast.Attribute) and module is None:
-            owner = self._try(node.func.value)
+            owner = self._reader.worth(node.func.value)
             if isinstance(owner, torch.Tensor):
-                yield self._tensor(_text(node.func.value), "self", owner)
-            elif isinstance(node.func.value, _WORKED_OUT):
+                yield self._reader.tensor(_text(node.func.value), "self", owner)
+            elif isinstance(node.func.value, WORKED_OUT):
                 yield Operand(_text(node.func.value), "self")
         given = _given(below)
         for number, argument in enumerate(node.args):
-            yield from self._written(argument, str(number), given.get(number))
+            yield from self._reader.written(argument, str(number), given.get(number))
         for keyword in node.keywords:
             if keyword.arg is not None:
-                yield from self._written(keyword.value, keyword.arg)
-
-    def _module_call(self, node: ast.Call, module: nn.Module, deepest: Place) -> Iterator[Operand]:
-        """A call of one of torch's modules, which may hold the one that failed."""
-        failed: nn.Module = deepest.frame.f_locals["self"]
-        self.operation = type(failed).__name__
-        name, made = _text(node.func), self._made(node.func)
-        outer = dict(self._arguments(node, module))
-        given = _bound(self._inner, failed)
-        if failed is module and all(role in outer for role in given):
-            for role, (part, value) in outer.items():
-                yield from self._written(part, role, given.get(role, value))
-        else:
-            name = _inside(name, module, failed)
-            for number, (role, value) in enumerate(given.items()):
-                what = f"{'input' if not number else role} of {name}"
-                for path, tensor in elements(value):
-                    text = self._known(tensor, outer) or what + path
-                    yield self._tensor(text, role, tensor)
-        first = getattr(failed, "batch_first", None)
-        if isinstance(first, bool):
-            yield _hidden("batch_first", first)
-        yield from self._weights(name, failed, made)
-
-    def _arguments(
-        self, node: ast.Call, module: nn.Module
-    ) -> Iterator[tuple[str, tuple[ast.expr, Any]]]:
-        """The arguments of a call as written, by the parameters that they are for."""
-        names = _parameters(module)
-        given = _bound(self._inner, module)
-        for number, part in enumerate(node.args):
-            if number < len(names) and not isinstance(part, ast.Starred):
-                yield names[number], (part, given.get(names[number]))
-        for keyword in node.keywords:
-            if keyword.arg is not None:
-                yield keyword.arg, (keyword.value, given.get(keyword.arg))
-
-    def _known(self, tensor: torch.Tensor, outer: Mapping[str, tuple[ast.expr, Any]]) -> str:
-        """The argument, as written, that a tensor further in is."""
-        for part, value in outer.values():
-            for path, item in elements(value):
-                same = item is tensor or (
-                    item.shape == tensor.shape
-                    and item.stride() == tensor.stride()
-                    and self._storage_of(item) is not None
-                    and self._storage_of(item) == self._storage_of(tensor)
-                )
-                if same:
-                    return _text(part) + path
-        return ""
-
-    def _weights(self, name: str, module: nn.Module, made: tuple[str, int]) -> Iterator[Operand]:
-        described = f"{type(module).__name__}({module.extra_repr()})"
-        tensors = dict(members.own_parameters(module))
-        shown = [key for key in _PARAMETERS if key in tensors]
-        yield Operand(name, "module", value=described, file=made[0], line=made[1])
-        for key in shown:
-            yield self._tensor(f"{name}.{key}", key, tensors[key], made)
-
-    def _made(self, node: ast.expr) -> tuple[str, int]:
-        """Where the attribute that holds a module was set."""
-        while isinstance(node, ast.Subscript):
-            node = node.value
-        if not isinstance(node, ast.Attribute):
-            return "", 0
-        owner = self._try(node.value)
-        for kind in type(owner).__mro__ if isinstance(owner, nn.Module) else ():
-            found = assignment(kind, node.attr)
-            if found is not None:
-                return found
-        return "", 0
+                yield from self._reader.written(keyword.value, keyword.arg)
 
     def _module(self, node: ast.expr) -> nn.Module | None:
-        found = self._try(node)
-        if found is _UNKNOWN and self._inner:
+        found = self._reader.worth(node)
+        if found is UNKNOWN and self._inner:
             # ``for layer in layers: x = layer(x)`` and the like: the frame below knows it.
             below = self._inner[0].frame
             owner = below.f_locals.get("self")
             found = owner if below.f_code.co_name in _WRAPPERS else None
         return found if isinstance(found, nn.Module) else None
-
-    def _try(self, node: ast.AST) -> Any:
-        """What an expression is worth; `_UNKNOWN` where that cannot be said."""
-        try:
-            return evaluate(node, names_in(self._place.frame))
-        except Unknown:
-            return _UNKNOWN
-
-    def _written(self, node: ast.expr, role: str, given: Any = None) -> Iterator[Operand]:
-        """The operand or operands that an expression stands for."""
-        if isinstance(node, ast.Starred):
-            node = node.value
-        if isinstance(node, ast.Tuple | ast.List):
-            for element in node.elts:
-                yield from self._written(element, role)
-            return
-        value = self._try(node)
-        stored = isinstance(node, ast.Name | ast.Attribute)
-        if not stored and isinstance(given, torch.Tensor):
-            value, stored = given, True  # the value itself, where ours is worked out again
-        text = _text(node)
-        if value is _UNKNOWN or isinstance(value, nn.Module):
-            if isinstance(node, _WORKED_OUT):
-                yield Operand(text, role)
-        elif value is None or isinstance(
-            value, int | float | str | slice | torch.dtype | torch.Size
-        ):
-            shown = str(list(value)) if isinstance(value, torch.Size) else repr(value)
-            yield Operand(text, role, value=shown)
-        else:
-            for path, tensor in elements(value):
-                found = self._tensor(text + path, role, tensor)
-                yield found if stored else replace(found, device="")
-
-    def _tensor(
-        self, text: str, role: str, tensor: torch.Tensor, made: tuple[str, int] = ("", 0)
-    ) -> Operand:
-        return Operand(
-            text,
-            role,
-            tuple(tensor.shape),
-            str(tensor.dtype).removeprefix("torch."),
-            str(tensor.device),
-            self._storage_of(tensor),
-            _range(tensor),
-            *made,
-        )
 
     def _names(self, place: Place) -> Iterator[Operand]:
         """Every tensor that a statement names, and the condition above a ``raise``."""
@@ -328,10 +143,12 @@ class Operands:
         seen: set[str] = set()
         for root in roots:
             for node in _own(root):
-                value = self._try(node) if isinstance(node, ast.Name | ast.Attribute) else None
+                value = (
+                    self._reader.worth(node) if isinstance(node, ast.Name | ast.Attribute) else None
+                )
                 if isinstance(value, torch.Tensor | int) and _text(node) not in seen:
                     seen.add(_text(node))
-                    yield from self._written(node, "")
+                    yield from self._reader.written(node, "")
 
 
 def _own(root: ast.AST) -> Iterator[ast.expr]:
@@ -341,36 +158,6 @@ def _own(root: ast.AST) -> Iterator[ast.expr]:
             if isinstance(child, ast.expr):
                 yield child
             yield from _own(child)
-
-
-def _hidden(role: str, value: int) -> Operand:
-    """A value that rules ask for, and that need not be told."""
-    return Operand(str(value), role, value=str(value))
-
-
-def _inside(name: str, module: nn.Module, failed: nn.Module) -> str:
-    """What a module is called that another holds, of which the name is known."""
-    if failed is module:
-        return name
-    path = {id(part): path for path, part in members.named_modules(module)}.get(id(failed))
-    path = path or type(failed).__name__
-    return name + re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", f".{path}")
-
-
-def _parameters(module: nn.Module) -> list[str]:
-    """The names of the parameters of a module's forward."""
-    code = getattr(type(module).forward, "__code__", None)
-    return list(code.co_varnames[1 : code.co_argcount]) if code is not None else []
-
-
-def _bound(inner: list[Place], module: nn.Module) -> dict[str, Any]:
-    """What a module was called with, by parameter, as its caller gave it."""
-    for place in reversed(inner):
-        held = place.frame.f_locals
-        if place.frame.f_code.co_name == "_call_impl" and held.get("self") is module:
-            names = _parameters(module)
-            return {**dict(zip(names, held["args"], strict=False)), **held["kwargs"]}
-    return {}
 
 
 def _deepest(below: list[Place]) -> Place | None:
@@ -404,17 +191,6 @@ def _word(statement: ast.stmt) -> str:
 
 def _text(node: ast.AST) -> str:
     return ast.unparse(node)
-
-
-def _range(tensor: torch.Tensor) -> str:
-    """The span of an integer tensor's values, which may be indices; else empty."""
-    if tensor.dtype not in (torch.int64, torch.int32) or tensor.device.type != "cpu":
-        return ""
-    try:
-        low, high = torch.aminmax(tensor.detach())
-    except (RuntimeError, NotImplementedError):  # empty, fake or of a subclass's own mind
-        return ""
-    return f"{int(low)} to {int(high)}" if low != high else f"{int(low)}"
 
 
 def _filled(operands: list[Operand], shapes: list[Shape]) -> list[Operand]:

@@ -99,12 +99,13 @@ def _statement_at(tree: ast.AST, line: int) -> ast.stmt | None:
 
 def _spans(node: ast.AST, line: int) -> bool:
     """Whether a line lies in a node; nodes without lines, such as handlers' parts, may."""
-    first = getattr(node, "lineno", None)
-    if first is None:
+    start: int | None = getattr(node, "lineno", None)
+    if start is None:
         return True
-    decorators = getattr(node, "decorator_list", [])
-    first = min([first, *(decorator.lineno for decorator in decorators)])
-    return first <= line <= (getattr(node, "end_lineno", None) or first)
+    end: int | None = getattr(node, "end_lineno", None)
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    first = min([start, *(decorator.lineno for decorator in decorators)])
+    return first <= line <= (end or start)
 
 
 def function_at(file: str, code: CodeType) -> ast.FunctionDef | None:

@@ -11,6 +11,7 @@ from shapetrace.explain.rules import (  # noqa: F401 - importing a family regist
     joining,
     lookups,
     losses,
+    missing,
     norms,
     recurrent,
     reshaping,

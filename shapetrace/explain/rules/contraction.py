@@ -119,5 +119,12 @@ def grouped(call: FailedCall) -> Iterator[Clash]:
     a, b = call.tensor(0, "mat1", "input", "mat_a"), call.tensor(1, "mat2", "mat_b", "weight")
     if a is None or b is None or not sizes(a) or len(sizes(b)) < _MATRIX:
         return
+    kind = call.match(r"Expected inputs of BF16 type but got mat_a\.dtype=torch\.(\w+) and")
+    if kind is not None and a.dtype == kind[1]:
+        text = f"`{a.text}` is {a.dtype}, `{b.text}` is {b.dtype}: the product takes bfloat16"
+        where = " on tensors without values" if "meta" in {a.device, b.device} else ""
+        way = "make the model bfloat16: `--dtype bfloat16`, or `model.to(torch.bfloat16)`"
+        changed = tuple((o.text, f"{o.text}.bfloat16()") for o in (a, b))
+        yield Clash(text + where, (Part(a), Part(b)), (Fix(way, changed),))
     if sizes(a)[-1] != sizes(b)[-2] and call.match(r"contraction dimension of \w+ and \w+ must"):
         yield pair(a, -1, b, -2)

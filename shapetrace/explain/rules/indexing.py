@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from shapetrace.explain.rules.clash import Clash, Part, axes, axis_is, pair, sizes
+from shapetrace.explain.rules.lookups import span
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
 
 if TYPE_CHECKING:
@@ -20,8 +21,29 @@ def out_of_bounds(call: FailedCall) -> Iterator[Clash]:
     if owner is None or found is None:
         return
     axis, size = int(found[2]), int(found[3])
+    if any(operand.role == "0" for operand in call.tensors):
+        return  # torch counts the axes that tensors index as if they were the first
     if axis < len(sizes(owner)) and sizes(owner)[axis] == size:
         yield Clash(f"index {found[1]}, but {axis_is(owner, axis)}", (Part(owner, axis),))
+
+
+@rule(r"index|assign")
+def beyond(call: FailedCall) -> Iterator[Clash]:
+    """What the one tensor of indices holds lies below the size of its axis."""
+    owner = call.tensor(0, "self")
+    found = call.match(r"index (-?\d+) is out of bounds for dimension \d+ with size (\d+)")
+    parts = _parts(call.failure.expression)
+    given = [operand for operand in call.tensors if operand.role == "0"]
+    if owner is None or found is None or len(given) != 1:
+        return
+    places = [axis for axis, part in enumerate(parts) if ast.unparse(part) == given[0].text]
+    plain = all(isinstance(part, ast.Slice) for part in parts[: places[0]]) if places else False
+    held, size = span(given[0]), int(found[2])
+    if not plain or held is None or not places[0] < len(sizes(owner)):
+        return
+    if sizes(owner)[places[0]] == size and (held[1] >= size or held[0] < -size):
+        text = f"`{given[0].text}` holds {given[0].value}, {axis_is(owner, places[0])}"
+        yield Clash(text, (Part(given[0]), Part(owner, places[0])))
 
 
 @rule(r"index|assign")
@@ -39,15 +61,22 @@ def too_many(call: FailedCall) -> Iterator[Clash]:
 
 def _indices(expression: str) -> int:
     """How many axes the indices of an expression speak of."""
+    skipped = (None, ...)
+    return sum(
+        not isinstance(part, ast.Constant) or part.value not in skipped
+        for part in _parts(expression)
+    )
+
+
+def _parts(expression: str) -> list[ast.expr]:
+    """The indices of an expression."""
     try:
         node = ast.parse(expression, mode="eval").body
     except SyntaxError:
-        return 0
+        return []
     if not isinstance(node, ast.Subscript):
-        return 0
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    plain = [part for part in parts if not isinstance(part, ast.Constant) or part.value is not ...]
-    return sum(not isinstance(p, ast.Constant) or p.value is not None for p in plain)
+        return []
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 @rule(r"index|assign|masked_select")
