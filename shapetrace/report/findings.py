@@ -33,7 +33,6 @@ from shapetrace.check.findings import Finding, Sizes
 
 FORMAT_VERSION = 1
 _MOST_UNCHECKED = 10
-FORMATS = ("full", "concise", "json", "github")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class TargetFindings:
 
 
 def render(results: Sequence[TargetFindings], form: str) -> str:
-    """All findings in one of the `FORMATS`; lines end with a newline."""
+    """All findings as ``full`` or ``concise`` text, ``json`` or ``github``; lines end with a newline."""
     match form:
         case "json":
             return _json(results)

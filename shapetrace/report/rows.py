@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from shapetrace.dims.meaning import MARKS, Evidence
 from shapetrace.records.trace import Shape
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from shapetrace.report.language.words import Language
 
 Level = Literal["tensors", "modules", "ops"]
-LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 @dataclass(frozen=True, slots=True)

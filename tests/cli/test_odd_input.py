@@ -240,6 +240,7 @@ def test_a_configuration_that_is_none(command, tmp_path, monkeypatch, name, mess
     assert message in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -61,7 +61,6 @@ def run_generation(wish: GenerationRequest, on_text: OnText | None) -> Generatio
     return Generation(
         name=wish.name,
         config=tuple(wish.config.to_dict().items()),
-        item_bytes=ITEM_BYTES[wish.dtype],
         samples=voice.samples(made) if valued else _unknown(wish),
         passes=passes,
         counted=counted,

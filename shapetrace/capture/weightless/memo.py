@@ -15,9 +15,6 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-Meta = tuple[tuple[int, ...], tuple[int, ...], torch.dtype]
-"""Shape, strides and dtype."""
-
 _PLAIN = (torch.Tensor, nn.Parameter)
 _SCALARS = (int, float, bool, str, complex, type(None), torch.dtype, torch.device, torch.layout)
 _MOST = 100_000

@@ -52,7 +52,6 @@ class Generation:
     Attributes:
         name: The model.
         config: Its configuration, name and value pairs.
-        item_bytes: Bytes of one number in the cache.
         samples: The texts.
         passes: Its passes, in order.
         counted: Where the passes' FLOPs come from: ``operators`` or ``closed form``.
@@ -65,7 +64,6 @@ class Generation:
 
     name: str
     config: tuple[tuple[str, int | float | bool | str | None], ...]
-    item_bytes: int
     samples: tuple[Sample, ...]
     passes: tuple[Pass, ...]
     counted: str

@@ -234,6 +234,7 @@ def _command(models, name, *words, **options):
     return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, **options)
 
 
+@pytest.mark.slow
 def test_prints_go_to_stderr(models):
     done = _command(models, "Loud", "--format", "json")
     assert done.returncode == 0
@@ -250,6 +251,7 @@ def test_a_model_that_leaves_keeps_its_table(run):
     assert "SystemExit: 7" in err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_model_that_forks_prints_one_table(models):
     done = _command(models, "Forks", "--format", "json")
@@ -257,6 +259,7 @@ def test_a_model_that_forks_prints_one_table(models):
     assert json.loads(done.stdout)["failure"] is None
 
 
+@pytest.mark.slow
 def test_a_model_that_breaks_its_surroundings(models, tmp_path):
     done = _command(models, "Vandal", "-o", "out.json")
     assert done.returncode == 0
@@ -265,6 +268,7 @@ def test_a_model_that_breaks_its_surroundings(models, tmp_path):
     assert "hidden" in _command(models, "Vandal").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process on Windows")
 def test_one_ctrl_c_while_naming_leaves_the_partial_table(models):
     words = [sys.executable, "-m", "shapetrace", "trace", f"{models}:Endless", *X]
@@ -290,6 +294,7 @@ def test_one_ctrl_c_while_naming_leaves_the_partial_table(models):
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process on Windows")
 def test_ctrl_c_while_naming_leaves_the_names_found_so_far(models):
     words = [sys.executable, "-m", "shapetrace", "trace", f"{models}:Slow", *X, "--format", "json"]
