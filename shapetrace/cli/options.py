@@ -126,7 +126,7 @@ Device: TypeAlias = Annotated[
 ]
 Dtype: TypeAlias = Annotated[
     Literal["auto", "float32", "float64", "bfloat16", "float16"],
-    typer.Option(help="Of weights and activations; auto: as trained weights are kept."),
+    typer.Option(help="Of weights and activations; auto: as the weights are kept, or made."),
 ]
 TokenizerChoice: TypeAlias = Annotated[
     Literal["auto", "bytes"],

@@ -275,3 +275,35 @@ def test_a_model_that_fails_has_the_same_code_everywhere(
     found, _, err = command(name, f"{file}:{model}", "--input", "x:float32[B=2,3]")
     assert found == code
     assert "Traceback" not in err
+
+
+DOUBLED = """
+import torch
+from torch import nn
+
+class Experts(nn.Module):
+    def __init__(self, width=8):
+        super().__init__()
+        self.up = nn.Linear(width, 2 * width)
+        self.register_buffer("places", torch.arange(width))
+
+    def forward(self, x):
+        assert x.dtype == self.up.weight.dtype == torch.bfloat16
+        assert self.places.dtype == torch.int64
+        return self.up(x)
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_a_model_is_traced_and_checked_in_the_dtype_that_is_asked_for(
+    command, tmp_path, monkeypatch, device
+):
+    monkeypatch.chdir(tmp_path)
+    Path("doubled.py").write_text(DOUBLED)
+    given = ("doubled.py:Experts", "--input", "x:bfloat16[B=2,8]", "--device", device)
+    code, out, err = command("trace", *given, "--dtype", "bfloat16")
+    assert code == 0, err
+    row = next(line for line in out.splitlines() if line.lstrip().startswith("return"))
+    assert row.split()[1:7] == ["B", "2*width", "2", "16", "bfloat16", "64"]
+    assert command("check", *given, "--dtype", "bfloat16")[0] == 0
+    assert command("trace", *given)[0] == 1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import nn
 
 from shapetrace.api.preparing.request import Request, read_aliases
 from shapetrace.api.preparing.resized_inputs import remade, resizings
 from shapetrace.api.transformer.building import check_device
+from shapetrace.api.transformer.choices import check_run
 from shapetrace.capture.target.inputs import CallInputs, check_signature, from_file, from_specs
 from shapetrace.capture.target.subject import Subject
 from shapetrace.capture.target.target import Target, resolve
@@ -72,7 +73,9 @@ def prepare(request: Request, progress: Callable[[str], None] = lambda _: None) 
     """
     aliases = read_aliases(request.aliases)
     check_device(request.device)
-    target = resolve(request.target, request.arguments, request.hf_config)
+    check_run(request.device, request.dtype, request.seed)
+    found = resolve(request.target, request.arguments, request.hf_config)
+    target = replace(found, dtype=request.dtype)
     inputs = read_inputs(request)
     progress(f"making {target.name}")
     model = target.build(device=request.device, seed=request.seed)

@@ -23,6 +23,7 @@ class Request:
         seed: Of random weights and inputs.
         train: Run in training mode and with gradients.
         check: Whether declared annotations are checked.
+        dtype: Of the model's floating-point weights; ``auto`` for its own.
     """
 
     target: str
@@ -35,6 +36,7 @@ class Request:
     seed: int = 0
     train: bool = False
     check: bool = True
+    dtype: str = "auto"
 
     def require_inputs(self) -> None:
         """Refuse a request without inputs, for what has to run the model at several sizes.

@@ -33,10 +33,12 @@ class Target:
     Attributes:
         name: What the user called it.
         recipe: How it is made.
+        dtype: Of its floating-point weights; ``auto`` for those that it is made with.
     """
 
     name: str
     recipe: Recipe
+    dtype: str = "auto"
 
     @property
     def rebuilds(self) -> bool:
@@ -70,9 +72,15 @@ class Target:
         """
         with same_random_state(seed), _explained(self.name, self.recipe):
             if device == "meta":
-                return _weightless(self, overrides or {})
-            made = _checked(self.name, self.recipe.make(overrides or {}))
+                return self._converted(_weightless(self, overrides or {}))
+            made = self._converted(_checked(self.name, self.recipe.make(overrides or {})))
             return members.moved(made, device) if device else made
+
+    def _converted(self, model: nn.Module) -> nn.Module:
+        """The model with its weights of the dtype that is asked for."""
+        if self.dtype == "auto":
+            return model
+        return nn.Module.to(model, getattr(torch, self.dtype))
 
     def subject(self, inputs: CallInputs, **options: Any) -> Subject:
         """What the naming probes need: how to make the model and its inputs at other sizes.

@@ -13,6 +13,7 @@ from shapetrace.cli.options import (
     Alias,
     Arg,
     Device,
+    Dtype,
     FindingsFormat,
     HfConfig,
     InputFile,
@@ -50,6 +51,7 @@ def check(
         bool, typer.Option("--train", help="Run in training mode and with gradients.")
     ] = False,
     device: Device = "cpu",
+    dtype: Dtype = "auto",
     seed: Seed = 0,
     select: Annotated[
         list[str] | None,
@@ -109,7 +111,17 @@ def check(
     settings = read_settings(Path.cwd())
     codes = chosen(select or settings.select, ignore or (() if select else settings.ignore))
     if target is None:
-        given = (input_, inputs, arg, hf_config, alias, train, device != "cpu", seed)
+        given = (
+            input_,
+            inputs,
+            arg,
+            hf_config,
+            alias,
+            train,
+            device != "cpu",
+            dtype != "auto",
+            seed,
+        )
         _refuse_options(any(given))
         requests = _configured(settings)
         with contextlib.chdir(settings.folder):  # targets and files are named from there
@@ -123,6 +135,7 @@ def check(
         hf_config=hf_config or (),
         aliases=alias or (),
         device=device,
+        dtype=dtype,
         seed=seed,
         train=train,
     )

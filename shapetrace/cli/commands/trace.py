@@ -13,6 +13,7 @@ from shapetrace.cli.options import (
     Arg,
     Check,
     Device,
+    Dtype,
     Format,
     HfConfig,
     InputFile,
@@ -45,6 +46,7 @@ def trace(
         bool, typer.Option("--train", help="Run in training mode and with gradients.")
     ] = False,
     device: Device = "cpu",
+    dtype: Dtype = "auto",
     seed: Seed = 0,
     check: Check = True,
     level: Level = "tensors",
@@ -87,6 +89,7 @@ def trace(
         hf_config=hf_config or (),
         aliases=alias or (),
         device=device,
+        dtype=dtype,
         seed=seed,
         train=train,
         check=check,
