@@ -5,9 +5,9 @@ Nothing here imports torch until something has to run.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from shapetrace.api.recording import record, trace
 from shapetrace.api.transformer.configuration import choose_config
 from shapetrace.api.transformer.forward import forward
 from shapetrace.api.transformer.generation import generate
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from shapetrace.api.annotating.annotate import annotate
     from shapetrace.api.checks.check_with import checking
+    from shapetrace.api.recording import record, trace
 
 __all__ = [
     "Trace",
@@ -39,17 +40,19 @@ __all__ = [
     "train",
 ]
 
+_LAZY = {
+    "annotate": "shapetrace.api.annotating.annotate",
+    "checking": "shapetrace.api.checks.check_with",
+    "record": "shapetrace.api.recording",
+    "trace": "shapetrace.api.recording",
+}
+"""By name, the module of a function that needs torch: the one place that keeps torch away."""
+
 
 def __getattr__(name: str) -> object:
-    """Import what only some callers need at its first use."""
-    if name == "checking":
-        from shapetrace.api.checks.check_with import checking  # noqa: PLC0415
-
-        return checking
-    if name == "annotate":
-        from shapetrace.api.annotating.annotate import annotate  # noqa: PLC0415
-
-        return annotate
+    """Import what needs torch at its first use."""
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from shapetrace.api.preparing.probe_names import probed
+from shapetrace.capture.recording import Recording
+from shapetrace.capture.recording import record as record_model
+from shapetrace.capture.target.inputs import CallInputs
+from shapetrace.capture.target.instances import subject_of
 from shapetrace.explain import explain
+from shapetrace.naming.name_trace import Probing, named
 from shapetrace.report.traced import Traced
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import TracebackType
-
     from torch import nn
 
-    from shapetrace.naming.name_trace import Probing
+    from shapetrace.capture.source.discover import Wanted
 
 
 class Watch:
@@ -23,10 +28,8 @@ class Watch:
     with the explanation as a note, and the trace up to it is there.
     """
 
-    def __init__(self, model: nn.Module | None, **options: Any) -> None:
-        from shapetrace.capture.recording import record  # noqa: PLC0415 - needs torch
-
-        self._recording = record(model, **options)
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
         self._trace: Traced | None = None
         self.probing: Probing | None = None
         """What naming probes saw of the model; names are given from it when the trace is read."""
@@ -55,18 +58,33 @@ class Watch:
     def trace(self) -> Traced:
         """What was recorded; available once the block has ended."""
         if self._trace is None:
-            from shapetrace.naming.name_trace import named  # noqa: PLC0415
-
             self._trace = Traced.of(named(self._recording.trace, self.probing))
         return self._trace
 
 
-def record(model: nn.Module | None, **options: Any) -> Watch:
+def record(
+    model: nn.Module | None,
+    *,
+    wanted: Wanted | None = None,
+    operators: bool = True,
+    check: bool = True,
+    repeats: bool = True,
+    target: str = "",
+    config: Mapping[str, Any] | None = None,
+    sizes: Mapping[str, int] | None = None,
+) -> Watch:
     """Watch whatever runs inside a ``with`` block; its `trace` is there afterwards.
 
     Args:
         model: The module whose calls are to be named; None to watch plain functions.
-        options: As for `shapetrace.capture.record`.
+        wanted: By source file, the first lines of the functions to look into, None for all
+            of a file's; what the model's forwards reach by name when None.
+        operators: Whether operators, and with them FLOPs and memory, are recorded.
+        check: Whether declared annotations are checked.
+        repeats: Whether equal calls of equal layers may be told by the first of them.
+        target: What the run is called; the model's class without it.
+        config: Sizes and settings of the model, to be kept with the trace.
+        sizes: Of the inputs' named axes.
 
     Raises:
         ShapetraceError: At the start of the block, if another recording is running.
@@ -80,7 +98,17 @@ def record(model: nn.Module | None, **options: Any) -> Watch:
         >>> {op.phase for op in rec.trace.ops} == {"forward", "backward"}
         True
     """
-    return Watch(model, **options)
+    recording = record_model(
+        model,
+        wanted=wanted,
+        operators=operators,
+        check=check,
+        repeats=repeats,
+        target=target,
+        config=config,
+        sizes=sizes,
+    )
+    return Watch(recording)
 
 
 def trace(
@@ -109,10 +137,6 @@ def trace(
         >>> "240 FLOP" in str(traced)  # what print(traced) shows
         True
     """
-    from shapetrace.api.preparing.probe_names import probed  # noqa: PLC0415 - needs torch
-    from shapetrace.capture.target.inputs import CallInputs  # noqa: PLC0415
-    from shapetrace.capture.target.instances import subject_of  # noqa: PLC0415
-
     subject = subject_of(model, CallInputs(args, kwargs), dims)
     probing, wanted = probed(subject)
     watch = record(model, wanted=wanted or None, sizes={**subject.dims, **subject.given})

@@ -207,8 +207,29 @@ class Recording:
         )
 
 
-def record(model: nn.Module | None, **options: Any) -> Recording:
-    """Watch whatever runs inside a ``with`` block; see `Recording` for the options.
+def record(
+    model: nn.Module | None,
+    *,
+    wanted: Wanted | None = None,
+    operators: bool = True,
+    check: bool = True,
+    repeats: bool = True,
+    target: str = "",
+    config: Mapping[str, Any] | None = None,
+    sizes: Mapping[str, int] | None = None,
+) -> Recording:
+    """Watch whatever runs inside a ``with`` block.
+
+    Args:
+        model: The module whose calls are to be named; None to watch plain functions.
+        wanted: By source file, the first lines of the functions to look into, None for all
+            of a file's; what the model's forwards reach by name when None.
+        operators: Whether operators, and with them FLOPs and memory, are recorded.
+        check: Whether declared annotations are checked.
+        repeats: Whether equal calls of equal layers may be told by the first of them.
+        target: What the run is called; the model's class without it.
+        config: Sizes and settings of the model, to be kept with the trace.
+        sizes: Of the inputs' named axes.
 
     Example:
         >>> model = nn.Linear(4, 3)
@@ -218,7 +239,16 @@ def record(model: nn.Module | None, **options: Any) -> Recording:
         [(2, 4), (2, 3)]
     """
     check_module(model)
-    return Recording(model, **options)
+    return Recording(
+        model,
+        wanted=wanted,
+        operators=operators,
+        check=check,
+        repeats=repeats,
+        target=target,
+        config=config,
+        sizes=sizes,
+    )
 
 
 def _opaque(model: nn.Module | None) -> Iterator[str]:

@@ -15,6 +15,7 @@ from shapetrace.api.preparing.source_files import origin_file
 from shapetrace.capture.declared import bypass
 from shapetrace.capture.declared.judge_values import Judged, judged, watcher_of
 from shapetrace.capture.probing.resized_models import elsewhere, owned_sizes
+from shapetrace.capture.random_state import same_random_state
 from shapetrace.capture.recording import Recording, record
 from shapetrace.capture.source.discover import Wanted, reachable
 from shapetrace.capture.source.live_functions import searched_once
@@ -47,7 +48,7 @@ def check_target(
     """
     request.require_inputs()
     run = _Checking(prepare(request, progress), progress)
-    with searched_once():
+    with searched_once(), same_random_state(request.seed):
         error = run.all()
     found = run.tally.result(run.prepared.target.name, codes or chosen(), _owner_of(request.target))
     return replace(found, error=error)

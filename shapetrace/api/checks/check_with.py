@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from torch import nn
 
 from shapetrace.api.checks.tally import Checked, Tally
+from shapetrace.capture.probing.resized_models import owned_sizes
+from shapetrace.capture.recording import Recording, record
+from shapetrace.capture.source.discover import Wanted
 from shapetrace.check import check
 from shapetrace.check.enforcement import unenforced
 from shapetrace.check.findings import Finding, from_mismatches, from_unenforced
 from shapetrace.check.rules import chosen
 from shapetrace.errors import ShapetraceError
 from shapetrace.installed import is_installed
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from torch import nn
 
 
 class AnnotationsError(ShapetraceError):
@@ -46,18 +47,15 @@ class Checking:
     def __init__(
         self,
         model: nn.Module | None,
+        recording: Recording,
+        codes: frozenset[str],
         *,
-        select: Iterable[str] = (),
-        ignore: Iterable[str] = (),
         raises: bool = True,
-        **options: Any,
     ) -> None:
-        from shapetrace.capture.recording import record  # noqa: PLC0415 - needs torch
-
-        self._codes = chosen(select, ignore)
+        self._codes = codes
         self._raises = raises
         self._model = model
-        self._recording = record(model, operators=False, **options)
+        self._recording = recording
         self.result: Checked | None = None
 
     def __enter__(self) -> Self:
@@ -95,8 +93,6 @@ class Checking:
         return self.result.findings if self.result is not None else ()
 
     def _checked(self) -> Checked:
-        from shapetrace.capture.probing.resized_models import owned_sizes  # noqa: PLC0415 - needs torch
-
         trace = self._recording.trace
         owned = owned_sizes(self._model) if self._model is not None else {}
         lax = from_unenforced(unenforced(self._recording.signatures()))
@@ -112,7 +108,10 @@ def checking(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     raises: bool = True,
-    **options: Any,
+    wanted: Wanted | None = None,
+    target: str = "",
+    config: Mapping[str, Any] | None = None,
+    sizes: Mapping[str, int] | None = None,
 ) -> Checking:
     """Check the annotations of whatever runs inside a ``with`` block.
 
@@ -125,8 +124,11 @@ def checking(
         ignore: Rules to leave out.
         raises: Whether a finding raises at the end of the block; they are in `findings`
             either way.
-        options: As for `shapetrace.capture.record`: ``config=`` for sizes that mean one
-            number everywhere, ``sizes=`` for those of the inputs.
+        wanted: By source file, the first lines of the functions to look into, None for all
+            of a file's; what the model's forwards reach by name when None.
+        target: What the run is called; the model's class without it.
+        config: Sizes that mean one number everywhere.
+        sizes: Of the inputs' named axes.
 
     Raises:
         AnnotationsError: At the end of the block, when an annotation does not hold.
@@ -140,4 +142,8 @@ def checking(
         >>> checked.findings
         ()
     """
-    return Checking(model, select=select, ignore=ignore, raises=raises, **options)
+    codes = chosen(select, ignore)
+    recording = record(
+        model, operators=False, wanted=wanted, target=target, config=config, sizes=sizes
+    )
+    return Checking(model, recording, codes, raises=raises)
