@@ -5,25 +5,29 @@ import io
 import re
 import sys
 import traceback
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from shapetrace.cli.commands.annotate import annotate
-from shapetrace.cli.commands.attention import attention
-from shapetrace.cli.commands.check import check
-from shapetrace.cli.commands.configs import configs
-from shapetrace.cli.commands.forward import forward
-from shapetrace.cli.commands.generate import generate
-from shapetrace.cli.commands.report import report
-from shapetrace.cli.commands.trace import trace
-from shapetrace.cli.commands.train import train
 from shapetrace.cli.interrupt import CTRL_C
 from shapetrace.cli.output import tell, write
 from shapetrace.errors import ShapetraceError
 
 _USAGE_ERROR = typer.BadParameter.__bases__[0]
 _INTERRUPTED = 130
+_COMMANDS = (
+    "forward",
+    "trace",
+    "report",
+    "annotate",
+    "check",
+    "configs",
+    "generate",
+    "attention",
+    "train",
+)
+"""As `--help` lists them; each is the function of its name in the file of its name."""
 _HELP = frozenset({"-h", "--help", "--version"})
 
 app = typer.Typer(
@@ -32,15 +36,8 @@ app = typer.Typer(
     rich_markup_mode=None,  # rich's help takes longer to import than all the rest
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(forward)
-app.command()(trace)
-app.command()(report)
-app.command()(annotate)
-app.command()(check)
-app.command()(configs)
-app.command()(generate)
-app.command()(attention)
-app.command()(train)
+for _name in _COMMANDS:
+    app.command()(getattr(import_module(f"shapetrace.cli.commands.{_name}"), _name))
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - Typer passes the option's value
