@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_type_hints
 
 from shapetrace.model.errors import ModelError, did_you_mean
+from shapetrace.model.files.read_config import read_config
+from shapetrace.model.presets import preset
 from shapetrace.model.settings import checked, parsed
 
 Kind = Literal["encoder", "decoder", "encoder-decoder"]
@@ -212,8 +214,6 @@ class ModelConfig:
         Raises:
             ModelError: No preset has that name.
         """
-        from shapetrace.model.presets import preset  # noqa: PLC0415 - presets need this class
-
         return cls(**preset(name))
 
     @classmethod
@@ -223,8 +223,6 @@ class ModelConfig:
         Raises:
             ModelError: The file is missing, broken, or not a configuration.
         """
-        from shapetrace.model.checkpoints.files import read_config  # noqa: PLC0415 - for lifting out
-
         values, where = read_config(Path(path))
         return cls.from_dict(values, where)
 
@@ -242,8 +240,6 @@ _LARGEST = 2**28
 def field_types() -> dict[str, object]:
     """The type of each field, evaluated."""
     if not _FIELD_TYPES:
-        from typing import get_type_hints  # noqa: PLC0415 - once
-
         _FIELD_TYPES.update(get_type_hints(ModelConfig))
     return _FIELD_TYPES
 

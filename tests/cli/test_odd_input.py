@@ -71,7 +71,7 @@ def test_tokens_of_a_vocabulary_never_turn_the_line_around(saved):
 
     from shapetrace.records.storage import load  # noqa: PLC0415
     from shapetrace.report.document import build_report  # noqa: PLC0415
-    from shapetrace.report.language.wording import heading  # noqa: PLC0415
+    from shapetrace.report.wording import heading  # noqa: PLC0415
 
     trace = replace(load(saved), tokens=((("\u202eab\x9b\n\x1b", 7),),))
     shown = dict(heading(build_report(trace, "tensors", "en", folded=True)))["text"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from shapetrace.api.transformer.configuration import plainly
 from shapetrace.api.transformer.memory import ITEM_BYTES
 from shapetrace.errors import ShapetraceError, did_you_mean, with_article
-from shapetrace.model.checkpoints.shards import dtype_of, has_weights
+from shapetrace.model.files.shards import dtype_of, has_weights
 from shapetrace.model.seeds import check_seed
 from shapetrace.text.tokenizer_json import CHOICES
 

@@ -18,6 +18,6 @@ from shapetrace.explain.rules import (  # noqa: F401 - importing a family regist
     unpacking,
 )
 from shapetrace.explain.rules.clash import Clash, Fix, Part
-from shapetrace.explain.rules.registry import find_clashes
+from shapetrace.explain.rules.find_clashes import find_clashes
 
 __all__ = ["Clash", "Fix", "Part", "find_clashes"]

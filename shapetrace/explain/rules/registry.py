@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shapetrace.explain.rules.clash import Clash
-from shapetrace.explain.rules.element_types import devices, dtypes
 from shapetrace.records.trace import Failure, Operand, Shape
 
 _RULES: list[tuple[re.Pattern[str], "FailureRule"]] = []
@@ -110,15 +109,9 @@ def rule(operations: str) -> Callable[[FailureRule], FailureRule]:
     return register
 
 
-def find_clashes(failure: Failure) -> list[Clash]:
-    """The clashes of a failure, by the first rule that finds any."""
-    call = FailedCall(failure)
-    own = [function for names, function in _RULES if names.fullmatch(failure.operation)]
-    for function in (*own, dtypes, devices):
-        found = {clash.text: clash for clash in function(call)}
-        if found:
-            return list(found.values())
-    return []
+def rules_of(operation: str) -> list[FailureRule]:
+    """The rules that speak of an operation, in the order of their registration."""
+    return [function for names, function in _RULES if names.fullmatch(operation)]
 
 
 def sizes_in(text: str) -> Shape:

@@ -1,1 +1,1 @@
-"""Files of trained models: configuration, names of parameters, shards, weights."""
+"""How do trained weights come into a model: by which names, and checked against what?"""

@@ -8,11 +8,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from shapetrace.model.checkpoints.files import read_json
 from shapetrace.model.checkpoints.names import NAMES, TIED_HEADS, Names, Source
-from shapetrace.model.checkpoints.shards import opened, tensor_files
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.errors import ModelError, did_you_mean
+from shapetrace.model.files.json_file import read_json
+from shapetrace.model.files.shards import opened, tensor_files
 from shapetrace.model.layers.stack import Transformer
 from shapetrace.model.transformer import build
 

@@ -19,8 +19,8 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from shapetrace.model.checkpoints.files import read_json
 from shapetrace.model.errors import ModelError
+from shapetrace.model.files.json_file import read_json
 from shapetrace.model.layers.stack import Transformer
 
 STATE = "training.pt"

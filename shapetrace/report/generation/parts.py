@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shapetrace.report.generation.records import runs, totals
-from shapetrace.report.language.wording import cost
 from shapetrace.report.language.words import word
 from shapetrace.report.layout.small import Rows
+from shapetrace.report.wording import cost
 from shapetrace.units import (
     FLOP_CONVENTION,
     format_bytes,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from shapetrace.report.language.wording import calls_meaning, cost, sizes
 from shapetrace.report.language.words import word
 from shapetrace.report.layout.grid import GAP
+from shapetrace.report.wording import calls_meaning, cost, sizes
 from shapetrace.units import format_bytes
 
 if TYPE_CHECKING:

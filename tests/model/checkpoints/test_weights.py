@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from shapetrace.model import ModelError, from_pretrained
-from shapetrace.model.checkpoints.shards import INDEX, SINGLE, dtype_of
+from shapetrace.model.files.shards import INDEX, SINGLE, dtype_of
 
 transformers = pytest.importorskip("transformers")
 

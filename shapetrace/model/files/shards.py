@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shapetrace.model.checkpoints.files import read_json
 from shapetrace.model.errors import ModelError
+from shapetrace.model.files.json_file import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

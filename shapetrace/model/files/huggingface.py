@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shapetrace.model.errors import ModelError, did_you_mean
+from shapetrace.model.files.json_file import Fields
 
-Values = dict[str, object]
-Source = Mapping[str, Any]
+HuggingFaceFields = Mapping[str, Any]
 
 ACTIVATIONS = {
     "relu": "relu",
@@ -24,7 +24,7 @@ ACTIVATIONS = {
 }
 
 
-def fields_from_huggingface(source: Source, where: str) -> Values:
+def fields_from_huggingface(source: HuggingFaceFields, where: str) -> Fields:
     """Our configuration's fields from a Hugging Face configuration.
 
     Raises:
@@ -44,7 +44,7 @@ def fields_from_huggingface(source: Source, where: str) -> Values:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _gpt2(source: Source) -> Values:
+def _gpt2(source: HuggingFaceFields) -> Fields:
     _refuse(source, "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn")
     if source.get("scale_attn_weights") is False:
         raise ModelError("`scale_attn_weights` is false, which is not supported")
@@ -65,7 +65,7 @@ def _gpt2(source: Source) -> Values:
     }
 
 
-def _bert(source: Source) -> Values:
+def _bert(source: HuggingFaceFields) -> Fields:
     kind = source.get("position_embedding_type", "absolute")
     if kind != "absolute":
         raise ModelError(f"`position_embedding_type` is {kind!r}; only 'absolute' is supported")
@@ -94,7 +94,7 @@ def _bert(source: Source) -> Values:
     }
 
 
-def _llama(source: Source) -> Values:
+def _llama(source: HuggingFaceFields) -> Fields:
     heads = source["num_attention_heads"]
     qkv = source.get("attention_bias", False)
     if qkv or source.get("mlp_bias"):
@@ -122,22 +122,22 @@ def _llama(source: Source) -> Values:
     }
 
 
-def _mistral(source: Source) -> Values:
+def _mistral(source: HuggingFaceFields) -> Fields:
     # Transformers' default when the key is absent; an explicit null means no window.
     return {**_llama(source), "window": source.get("sliding_window", 4096)}
 
 
-def _qwen2(source: Source) -> Values:
+def _qwen2(source: HuggingFaceFields) -> Fields:
     _refuse(source, "use_sliding_window")
     return {**_llama({**source, "attention_bias": False}), "biases": "qkv"}
 
 
-def _shapetrace(source: Source) -> Values:
+def _shapetrace(source: HuggingFaceFields) -> Fields:
     skipped = {"model_type", "architectures", "transformers_version"}
     return {name: value for name, value in source.items() if name not in skipped}
 
 
-FAMILIES: dict[str, Callable[[Source], Values]] = {
+FAMILIES: dict[str, Callable[[HuggingFaceFields], Fields]] = {
     "gpt2": _gpt2,
     "bert": _bert,
     "llama": _llama,
@@ -147,10 +147,10 @@ FAMILIES: dict[str, Callable[[Source], Values]] = {
 }
 
 
-def _rope(source: Source) -> Values:
+def _rope(source: HuggingFaceFields) -> Fields:
     """Rotary fields; transformers 4 and 5 put them in different places."""
     rope = {**_mapping(source, "rope_scaling"), **_mapping(source, "rope_parameters")}
-    values: Values = {"rope_base": rope.get("rope_theta", source.get("rope_theta", 10000.0))}
+    values: Fields = {"rope_base": rope.get("rope_theta", source.get("rope_theta", 10000.0))}
     kind = rope.get("rope_type", rope.get("type", "default"))
     if kind == "llama3":
         values["rope_factor"] = rope["factor"]
@@ -162,23 +162,23 @@ def _rope(source: Source) -> Values:
     return values
 
 
-def _mapping(source: Source, name: str) -> dict[str, Any]:
+def _mapping(source: HuggingFaceFields, name: str) -> dict[str, Any]:
     value = source.get(name) or {}
     if not isinstance(value, dict):
         raise ModelError(f"`{name}` is {value!r}; it must be an object or null")
     return value
 
 
-def _activation(source: Source, name: str, default: str) -> str:
+def _activation(source: HuggingFaceFields, name: str, default: str) -> str:
     value = source.get(name, default)
     if not isinstance(value, str) or value not in ACTIVATIONS:
         raise ModelError(f"`{name}` is {value!r}: {did_you_mean(str(value), ACTIVATIONS)}")
     return ACTIVATIONS[value]
 
 
-def _token_ids(source: Source) -> Values:
+def _token_ids(source: HuggingFaceFields) -> Fields:
     """Special tokens; several ends of sequence count by the first, foreign ones not at all."""
-    values: Values = {}
+    values: Fields = {}
     vocab_size = source["vocab_size"]
     if type(vocab_size) is not int:
         raise ModelError(f"`vocab_size` is {vocab_size!r}; it must be a whole number")
@@ -190,7 +190,7 @@ def _token_ids(source: Source) -> Values:
     return values
 
 
-def _refuse(source: Source, *names: str) -> None:
+def _refuse(source: HuggingFaceFields, *names: str) -> None:
     for name in names:
         if source.get(name):
             raise ModelError(f"`{name}` is {source[name]!r}, which is not supported")
