@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shapetrace.report import wording
 from shapetrace.report.document import table_lines
-from shapetrace.report.language import wording
 from shapetrace.report.language.words import word
 from shapetrace.report.layout.columns import columns
 from shapetrace.report.training import training_tables

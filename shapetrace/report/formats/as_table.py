@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from shapetrace.report import wording
 from shapetrace.report.document import table_lines
-from shapetrace.report.language import wording
 from shapetrace.report.language.words import word
 from shapetrace.report.layout.columns import columns, fitting
 from shapetrace.report.layout.grid import GAP, Pen, Track, wrap
