@@ -9,7 +9,7 @@ from torch.nn import functional as F
 @reported(
     f(3, 5, 4),
     axes=[(1, "self.hidden", 8), (0, "x", 3)],
-    origins=["argument `x`", "batch"],
+    origins=["argument `x`"],
 )
 class LastBatchIsSmaller(nn.Module):
     """A state made once for the usual batch, and the last batch of an epoch."""

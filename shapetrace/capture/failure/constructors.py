@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture.failure.frozen_eval import Names, Unknown, evaluate
-from shapetrace.capture.failure.traceback import function_at
+from shapetrace.capture.failure.traceback import class_at, function_at
 from shapetrace.capture.source.registry import is_internal
 from shapetrace.records.trace import Origin
 
@@ -89,11 +89,25 @@ def _assignment(owner: Any, name: str) -> _Assignment | None:
         tree = function_at(file, init.__code__)
         if tree is None:
             continue
+        if _is_set_elsewhere(kind, file, tree, name):
+            return None
         own = [value for node in ast.walk(tree) if (value := _set_to(node, name)) is not None]
         if own:
             only = len(own) == 1
             return _Assignment(own[0], tree, file, init.__globals__) if only else None
     return None
+
+
+def _is_set_elsewhere(kind: type, file: str, init: ast.FunctionDef, name: str) -> bool:
+    """Whether another function of a class than its constructor sets an attribute."""
+    whole = class_at(file, kind, init)
+    inside = {id(node) for node in ast.walk(init)}
+    for node in ast.walk(whole) if whole is not None else ():
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Store()):
+                if attr == name and id(node) not in inside:
+                    return True
+    return False
 
 
 def _set_to(node: ast.AST, name: str) -> ast.expr | None:

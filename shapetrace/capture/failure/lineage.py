@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import FrameType
+from typing import Any
 
 import torch
 
@@ -126,11 +127,14 @@ class Lineage:
 
     def _same(self, node: ast.expr, bound: Bound, at: int) -> bool:
         """Whether a statement, worked out again, makes what was recorded."""
-        try:
-            value = evaluate(node, self._names(at))
-        except Unknown:
-            return False
+        value = self._worth(node, at)
         return isinstance(value, torch.Tensor) and tuple(value.shape) == bound.shape
+
+    def _worth(self, node: ast.expr, at: int) -> Any:
+        try:
+            return evaluate(node, self._names(at))
+        except Unknown:
+            return None
 
     def _number(self, name: str, source: Source, at: int, line: int, steps: int) -> list[Origin]:
         """A variable that is no tensor: bound by one statement, or an argument."""
@@ -152,6 +156,9 @@ class Lineage:
             isinstance(part, ast.Starred) for part in target.elts
         ):
             axis = next(i for i, part in enumerate(target.elts) if ast.unparse(part) == name)
+        worth = self._frame.f_locals.get(name)
+        if axis is None and worth != self._worth(value, then):
+            return [here]
         return [here, *self._back(value, axis, then, made[0].lineno, steps - 1)]
 
     def _assigned(self, name: str, line: int) -> ast.expr | None:
@@ -177,13 +184,25 @@ class Lineage:
             node = _argument(outer.node, name, self._frame)
             if node is None:
                 return []
-            lineage = Lineage(self.found, number, self.events)
-            return lineage.passed(node, axis, steps - 1)
+            given = next((bound for bound in self._bound if bound.name == name), None)
+            return Lineage(self.found, number, self.events).passed(node, axis, given, steps - 1)
         return []
 
-    def passed(self, node: ast.expr, axis: int | None, steps: int) -> list[Origin]:
-        """The way back of an expression that a call in this function is given."""
-        return self._back(node, axis, len(self._bound), self._place.line, steps)
+    def passed(
+        self, node: ast.expr, axis: int | None, given: Bound | None, steps: int
+    ) -> list[Origin]:
+        """The way back of an expression that a call in this function is given.
+
+        Args:
+            node: The expression.
+            axis: Which axis of it; None for a number.
+            given: What the called function was given; None for what is no tensor.
+            steps: How many steps may be taken.
+        """
+        now = len(self._bound)
+        if given is not None and not self._same(node, given, now):
+            return []
+        return self._back(node, axis, now, self._place.line, steps)
 
     def setting(self, module: ast.expr, argument: str) -> tuple[Origin, ...]:
         """Where an argument of a module of torch's was given."""

@@ -119,6 +119,15 @@ def function_at(file: str, code: CodeType) -> ast.FunctionDef | None:
     return None
 
 
+def class_at(file: str, kind: type, method: ast.FunctionDef) -> ast.ClassDef | None:
+    """The source of the class that a method stands in."""
+    tree = _tree(file)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.ClassDef) and node.name == kind.__name__ and method in node.body:
+            return node
+    return None
+
+
 def _node_at(
     statement: ast.stmt, span: tuple[int | None, int | None, int | None, int | None]
 ) -> ast.AST | None:

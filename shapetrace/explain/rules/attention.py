@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shapetrace.explain.rules.broadcasting import mismatch
-from shapetrace.explain.rules.clash import Clash, Part, axis_is, pair, ranks, remake, replace, sizes
-from shapetrace.explain.rules.registry import FailedCall, broadcasts, rule, sizes_in, weight_of
+from shapetrace.explain.rules.clash import (
+    Clash,
+    Fix,
+    Part,
+    axis_is,
+    pair,
+    ranks,
+    remake,
+    replace,
+    sizes,
+)
+from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in, weight_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,14 +41,14 @@ def width(call: FailedCall) -> Iterator[Clash]:
         if weight is not None and (sizes(query)[-1], sizes(weight)[1]) == widths:
             yield pair(query, -1, weight, 1)
         return
-    product = call.match(r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)")
+    product = call.inner_sizes()
     given = [call.tensor(position, name) for position, name in ((1, "key"), (2, "value"))]
     for operand, letter in zip(given, "kv", strict=True):
         weight = packed or call.tensor(-9, f"{letter}_proj_weight")
-        if product is None or weight is None or operand is None or not sizes(operand):
+        if weight is None or operand is None or not sizes(operand):
             continue
         have, want = sizes(operand)[-1], sizes(weight)[1]
-        if (have, want) == (int(product[1]), int(product[2])) and have != want:
+        if {have, want} == product and have != want:
             yield pair(operand, -1, weight, 1, *_other_widths(weight, given))
             return
 
@@ -148,38 +158,42 @@ def scaled(call: FailedCall) -> Iterator[Clash]:
     if query is None or key is None or len(sizes(query)) < 2 or len(sizes(key)) < 2:  # noqa: PLR2004
         return
     found = call.match(r"\((\d+)\) must match.* \((\d+)\) at non-singleton dimension (\d+)")
-    if sizes(query)[-1] != sizes(key)[-1]:
-        if call.mentions(sizes(query)[-1], sizes(key)[-1]):
-            yield pair(query, -1, key, -1)
+    said = call.inner_sizes()
+    if sizes(query)[-1] != sizes(key)[-1] and said == {sizes(query)[-1], sizes(key)[-1]}:
+        yield pair(query, -1, key, -1)
         return
     if found is None:
+        if value is not None and len(said) > 1 and said == {sizes(key)[-2], *sizes(value)[-2:-1]}:
+            yield from (pair(key, -2, value, -2),) if sizes(query)[-1] == sizes(key)[-1] else ()
         return
-    numbers = {int(found[1]), int(found[2])}
-    sides = [side for side in (query, key, value) if side is not None]
-    for axis in range(-3, -len(sizes(query)) - 1, -1):
-        clashes = list(mismatch(sides, numbers, axis))
-        if clashes:
-            yield clashes[0]
-            return
-    if mask is not None:
-        yield from _mask(mask, query, key, numbers)
+    numbers, dimension = {int(found[1]), int(found[2])}, int(found[3])
+    first = list(mismatch([query, key], numbers, dimension))
+    if first:
+        yield from first
+        return
+    others = [] if mask is None else list(_mask(mask, query, key, numbers, dimension))
+    for side in (query, key) if value is not None else ():
+        others += mismatch([side, value or side], numbers, dimension)
+    if len(others) == 1:
+        yield others[0]
 
 
-def _mask(mask: Operand, query: Operand, key: Operand, numbers: set[int]) -> Iterator[Clash]:
+def _mask(
+    mask: Operand, query: Operand, key: Operand, numbers: set[int], dimension: int
+) -> Iterator[Clash]:
+    rank = max(len(sizes(query)), len(sizes(key)))
+    axis = dimension - max(rank, len(sizes(mask)))
+    side, place = (key, -2) if axis == -1 else (query, axis)
+    if not -min(len(sizes(mask)), len(sizes(side))) <= axis < 0:
+        return
+    if {sizes(mask)[axis], sizes(side)[place]} != numbers or len(numbers) == 1:
+        return
+    fixes: tuple[Fix, ...] = ()
     scores = (*sizes(query)[:-1], sizes(key)[-2])
-    for axis in range(-1, -min(len(scores), len(sizes(mask))) - 1, -1):
-        have, want = sizes(mask)[axis], scores[axis]
-        if broadcasts(have, want):
-            continue
-        if {have, want} != numbers:
-            return
-        side, place = (key, -2) if axis == -1 else (query, axis)
-        fixes: tuple[Fix, ...] = ()
-        if axis == -2 and sizes(mask) == (scores[0], scores[-1]) and len(scores) == 4:  # noqa: PLR2004
-            source = f"{mask.text}[:, None, None, :]"
-            fixes = (replace(mask, source, f"use `{source}`, a mask of keys"),)
-        yield pair(mask, axis, side, place, *fixes)
-        return
+    if axis == -2 and sizes(mask) == (scores[0], scores[-1]) and len(scores) == 4:  # noqa: PLR2004
+        source = f"{mask.text}[:, None, None, :]"
+        fixes = (replace(mask, source, f"use `{source}`, a mask of keys"),)
+    yield pair(mask, axis, side, place, *fixes)
 
 
 @rule(r"Transformer")

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 _MUST_MATCH = r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)"
 _AT = r" at non-singleton dimension (\d+)"
-_EXPANDED = (
+EXPANDED = (
     r"expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\)"
     r" at non-singleton dimension (\d+)\.\s+Target sizes: \[([\d, ]*)\]\.\s+"
     r"Tensor sizes: \[([\d, ]*)\]"
 )
+"""What torch says of an expansion: size, wanted, axis, the sizes wanted, those that are."""
 _SIGNS = r"[-+*/%&|^]+=?|\*\*=?|compare"
 _METHODS = (
     r"(add|sub|mul|div|lerp|addcmul|addcdiv|masked_fill|logical_and|logical_or|logical_xor|copy)_?"
@@ -35,18 +36,35 @@ def elementwise(call: FailedCall) -> Iterator[Clash]:
     found = call.match(_MUST_MATCH + _AT)
     if found is None:
         yield from _weightless(call)
+        yield from _grown(call)
         return
     a, b, dimension = map(int, found.groups())
-    rank = max((len(sizes(operand)) for operand in call.tensors), default=0)
-    yield from mismatch(call.tensors, {a, b}, dimension - rank)
+    yield from mismatch(call.tensors, {a, b}, dimension)
 
 
-def mismatch(tensors: list[Operand], pair_of: set[int], axis: int) -> Iterator[Clash]:
-    """The two operands that have two sizes on an axis counted from the end, if just two do."""
-    having = [o for o in tensors if len(sizes(o)) >= -axis > 0 and sizes(o)[axis] in pair_of]
+def mismatch(tensors: list[Operand], numbers: set[int], dimension: int) -> Iterator[Clash]:
+    """Two operands that have two sizes on an axis, where only one axis can be meant.
+
+    Torch broadcasts several operands one after the other, and counts the axis among those
+    that there are by then: as many as any operand has.
+    """
+    found: dict[int, Clash] = {}
+    for place, first in enumerate(tensors):
+        for second in tensors[place + 1 :]:
+            least = max(len(sizes(first)), len(sizes(second)))
+            for rank in {len(sizes(o)) for o in tensors if len(sizes(o)) >= least}:
+                for clash in mismatch_at([first, second], numbers, dimension - rank):
+                    found.setdefault(dimension - rank, clash)
+    if len(found) == 1:
+        yield from found.values()
+
+
+def mismatch_at(tensors: list[Operand], numbers: set[int], axis: int) -> Iterator[Clash]:
+    """The first two operands that have two sizes on an axis counted from the end."""
+    having = [o for o in tensors if len(sizes(o)) >= -axis > 0 and sizes(o)[axis] in numbers]
     for position, first in enumerate(having):
         for second in having[position + 1 :]:
-            if {sizes(first)[axis], sizes(second)[axis]} == pair_of and len(pair_of) > 1:
+            if {sizes(first)[axis], sizes(second)[axis]} == numbers and len(numbers) > 1:
                 yield pair(first, axis, second, axis)
                 return
 
@@ -64,14 +82,26 @@ def _weightless(call: FailedCall) -> Iterator[Clash]:
     axis = int(found[2])
     if not -len(shape) <= axis < 0 or len(wanted) < -axis:
         return
-    yield from mismatch(call.tensors, {shape[axis], wanted[axis]}, axis)
+    yield from mismatch_at(call.tensors, {shape[axis], wanted[axis]}, axis)
+
+
+def _grown(call: FailedCall) -> Iterator[Clash]:
+    """What is changed in place keeps its sizes."""
+    found = call.match(
+        r"output with shape \[([\d, ]*)\] doesn't match the broadcast shape \[(.*)\]"
+    )
+    given = call.tensor(0, "input")
+    if found is not None and given is not None and sizes(given) == sizes_in(found[1]):
+        have, want = (" ".join(map(str, sizes_in(text))) for text in (found[1], found[2]))
+        text = f"`{given.text}` is {have or 'one number'}, and in place it cannot become {want}"
+        yield Clash(text, (Part(given),))
 
 
 @rule(r"expand|broadcast_to|expand_as")
 def expand(call: FailedCall) -> Iterator[Clash]:
     """An axis of another size than 1 keeps its size (torch.Tensor.expand)."""
     given = call.tensor(0)
-    found = call.match(_EXPANDED)
+    found = call.match(EXPANDED)
     if given is None:
         return
     if found is not None and sizes(given) == sizes_in(found[5]):
@@ -92,13 +122,16 @@ def expand(call: FailedCall) -> Iterator[Clash]:
 def assignment(call: FailedCall) -> Iterator[Clash]:
     """What is assigned to a part broadcasts to the part's sizes."""
     part, value = call.tensor(-9, "part"), call.tensor(-9, "value")
-    found = call.match(_EXPANDED)
+    found = call.match(EXPANDED)
     indexed = call.match(
         r"value tensor of shape \[([\d, ]*)\] cannot be broadcast to indexing result of "
         r"shape \[([\d, ]*)\]"
     )
     if part is None or value is None:
         return
+    few = call.match(r"the number of sizes provided \((\d+)\) must be greater or equal to the")
+    if few is not None and int(few[1]) == len(sizes(part)) < len(sizes(value)):
+        yield ranks(value, f"`{part.text}` has {len(sizes(part))}")
     if found is not None and sizes(part) == sizes_in(found[4]):
         wanted, given = int(found[1]), int(found[2])
         behind = int(found[3]) - len(sizes(part))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.broadcasting import mismatch
+from shapetrace.explain.rules.broadcasting import EXPANDED, mismatch_at
 from shapetrace.explain.rules.clash import Clash, Fix, Part, pair, ranks, remake, replace, sizes
-from shapetrace.explain.rules.registry import FailedCall, broadcasts, rule, weight_of
+from shapetrace.explain.rules.registry import FailedCall, broadcasts, rule, sizes_in, weight_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,16 +27,18 @@ def product(call: FailedCall) -> Iterator[Clash]:
     a, b = sides
     if not sizes(a) or not sizes(b):
         return
+    yield from _summand(call, a, b)
     wrong = next((side for side in sides if len(sizes(side)) != _RANKS.get(call.operation)), None)
     if call.operation in _RANKS and wrong is not None:
         if call.match(r"must be a (3D tensor|matrix)"):
             yield ranks(wrong, f"`{call.operation}` takes {_RANKS[call.operation]}")
         return
     inner = -2 if len(sizes(b)) > 1 else -1
-    if sizes(a)[-1] == sizes(b)[inner]:
-        yield from _batches(call, a, b)
-    elif call.mentions(sizes(a)[-1], sizes(b)[inner]):
+    said = call.inner_sizes()
+    if len(said) > 1 and said == {sizes(a)[-1], sizes(b)[inner]}:
         yield pair(a, -1, b, inner, *_transposed(b))
+    else:
+        yield from _batches(call, a, b)
 
 
 def _batches(call: FailedCall, a: Operand, b: Operand) -> Iterator[Clash]:
@@ -44,14 +46,26 @@ def _batches(call: FailedCall, a: Operand, b: Operand) -> Iterator[Clash]:
     found = call.match(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
     both = sizes(a)[:1] + sizes(b)[:1]
     if found is None:
+        said = call.match(r"of batch2 tensor to be: \[(\d+), \d+\] but got: \[(\d+), \d+\]")
         batched = len(sizes(a)) == len(sizes(b)) == _RANKS["bmm"]
-        if batched and both[0] != both[1] and call.mentions(*both):
-            yield pair(a, 0, b, 0)
+        if said is not None and batched and both == (int(said[1]), int(said[2])):
+            yield from (pair(a, 0, b, 0),) if both[0] != both[1] else ()
         return
     for axis in range(-3, -min(len(sizes(a)), len(sizes(b))) - 1, -1):
         if not broadcasts(sizes(a)[axis], sizes(b)[axis]):
-            yield from mismatch([a, b], {int(found[1]), int(found[2])}, axis)
+            yield from mismatch_at([a, b], {int(found[1]), int(found[2])}, axis)
             return
+
+
+def _summand(call: FailedCall, a: Operand, b: Operand) -> Iterator[Clash]:
+    """What a product is added to broadcasts to it."""
+    found, summand = call.match(EXPANDED), call.tensor(0, "input", "bias")
+    if found is None or summand is None or summand in (a, b):
+        return
+    axis = int(found[3]) - len(sizes_in(found[4]))
+    target = (*sizes(a)[:-1], sizes(b)[-1])
+    if (sizes(summand), target) == (sizes_in(found[5]), sizes_in(found[4])):
+        yield pair(summand, axis, b if axis == -1 else a, axis)
 
 
 def _factors(call: FailedCall) -> tuple[Operand, Operand] | None:
@@ -81,7 +95,7 @@ def linear(call: FailedCall) -> Iterator[Clash]:
     if given is None or weight is None or not sizes(given) or len(sizes(weight)) != _MATRIX:
         return
     width = sizes(given)[-1]
-    if width != sizes(weight)[1] and call.mentions(width, sizes(weight)[1]):
+    if width != sizes(weight)[1] and call.inner_sizes() == {width, sizes(weight)[1]}:
         module = weight_of(weight)
         fixes = (remake(module, in_features=width),) if module else ()
         yield pair(given, -1, weight, 1, *fixes)
@@ -95,6 +109,7 @@ def einsum(call: FailedCall) -> Iterator[Clash]:
     if len(terms) != len(call.tensors):
         return
     bound: dict[str, Part] = {}
+    said = call.match(r"subscript (\w) has size (\d+) for operand \d+ .* seen size (\d+)")
     for term, operand in zip(terms, call.tensors, strict=True):
         before, dots, after = term.partition("...")
         letters = len(before) + len(after)
@@ -108,7 +123,8 @@ def einsum(call: FailedCall) -> Iterator[Clash]:
             known = bound.setdefault(letter, Part(operand, axis))
             first = sizes(known.operand)[known.axis or 0]
             second = sizes(operand)[axis]
-            if not broadcasts(first, second) and call.mentions(first, second):
+            told = said is not None and letter == said[1] and {int(said[2]), int(said[3])}
+            if not broadcasts(first, second) and told == {first, second}:
                 clash = pair(known.operand, known.axis or 0, operand, axis)
                 yield Clash(f"`{letter}` is two sizes: {clash.text}", clash.parts)
 

@@ -116,8 +116,8 @@ def elementwise(call: FailedCall) -> Iterator[Clash]:
         r" at non-singleton dimension (\d+)"
     )
     if found is not None:
-        rank = max((len(sizes(o)) for o in call.tensors), default=0)
-        yield from mismatch(call.tensors, {int(found[1]), int(found[2])}, int(found[3]) - rank)
+        a, b, dimension = map(int, found.groups())
+        yield from mismatch(call.tensors, {a, b}, dimension)
 
 
 def _different(given: Operand, target: Operand) -> Iterator[Clash]:

@@ -18,6 +18,16 @@ from shapetrace.records.trace import Failure, Operand, Shape
 _RULES: list[tuple[re.Pattern[str], "FailureRule"]] = []
 
 
+_INNER = (
+    r"cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)",
+    r"of batch2 tensor to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)\]",
+    r"reduction dim, but got \[\d+, (\d+)\] X \[(\d+), \d+\]",
+    r"mat \(\d+x(\d+)\), vec \((\d+)\)",
+    r"expected tensor \[(\d+)\] and src \[(\d+)\]",
+)
+"""What torch says of a product whose inner sizes differ."""
+
+
 @dataclass(frozen=True)
 class FailedCall:
     """The operation that failed, its operands by their place, and what the error says.
@@ -84,6 +94,11 @@ class FailedCall:
     def match(self, pattern: str) -> re.Match[str] | None:
         """The first place of the error's text that fits a pattern."""
         return re.search(pattern, self.message)
+
+    def inner_sizes(self) -> set[int]:
+        """The two sizes that a product's error says should be equal; none of other errors."""
+        found = next((m for pattern in _INNER if (m := self.match(pattern)) is not None), None)
+        return set() if found is None else {int(found[1]), int(found[2])}
 
     def mentions(self, *numbers: int) -> bool:
         """Whether the error's text has all these numbers."""
