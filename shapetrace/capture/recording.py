@@ -22,6 +22,7 @@ from shapetrace.capture.recorder.calls import module_names
 from shapetrace.capture.recorder.equal_calls import twins
 from shapetrace.capture.recorder.events import repeated
 from shapetrace.capture.recorder.hooks import activate
+from shapetrace.capture.recorder.parameter_records import parameter_records, waits
 from shapetrace.capture.recorder.recorder import Recorder
 from shapetrace.capture.recorder.repeats import write_out
 from shapetrace.capture.recorder.swap import Swap, swap
@@ -71,8 +72,10 @@ class Recording:
         self._opaque = tuple(_opaque(model))
         self._called: set[int] = set()
         self._functions: dict[str, list[FunctionType]] = {}
-        self._parameters = quietly(_parameters, model, self._recorder)
+        self._parameters = quietly(parameter_records, model, self._recorder.storages)
+        self._waits = waits(model)
         self._before = len(self._recorder.storages.blocks)
+        self._made: tuple[ParameterRecord, ...] = ()
         self._failure: Failure | None = None
         self._started = self._seconds = 0.0
         self._trace: Trace | None = None
@@ -111,6 +114,8 @@ class Recording:
             activate(None)  # explaining runs code of the model's, such as extra_repr
             if error is not None:
                 self._failure = quietly(blame, error, self._recorder.events, self._block_of)
+            if self._waits:
+                self._made = quietly(parameter_records, self._model, self._recorder.storages)
             self._recorder.close()
         finally:
             activate(None)
@@ -147,6 +152,16 @@ class Recording:
             root: [self._numbers[id(module)] for module in members.modules(self._members[root])]
             for root in roots
         }
+
+    def _all_parameters(self, tables: Tables) -> tuple[ParameterRecord, ...]:
+        """Those of before the run, and those that its first call made."""
+        before = {record.path: record for record in self._parameters}
+        made = (
+            replace(record, storage=tables.numbers.get(record.storage, -1))
+            for record in self._made
+            if record.path not in before
+        )
+        return (*self._parameters, *made)
 
     def _finish(self) -> Trace:
         recorder = self._recorder
@@ -192,9 +207,10 @@ class Recording:
 
     def _with_gradients(self, tables: Tables) -> tuple[ParameterRecord, ...]:
         """The parameters, each with the storage of its gradient."""
+        parameters = self._all_parameters(tables)
         mode = self._recorder.mode
         if mode is None or self._model is None or not mode.memory.gradients:
-            return self._parameters
+            return parameters
         blocks = {
             name: mode.memory.gradients.get(id(parameter))
             for name, parameter in members.named_parameters(self._model)
@@ -203,7 +219,7 @@ class Recording:
             record
             if record.buffer or (block := blocks.get(record.path)) is None
             else replace(record, gradient=tables.numbers[block])
-            for record in self._parameters
+            for record in parameters
         )
 
 
@@ -253,46 +269,17 @@ def record(
 
 def _opaque(model: nn.Module | None) -> Iterator[str]:
     """What of a model runs no Python that could be looked into; its operators are seen."""
+    inside: set[int] = set()
     for path, module in members.named_modules(model) if model is not None else ():
-        if isinstance(module, torch.jit.ScriptModule):
-            kind = type(module).__name__
+        if isinstance(module, torch.jit.ScriptModule) and id(module) not in inside:
+            inside.update(id(part) for part in members.modules(module))
+            kind = getattr(module, "original_name", "") or type(module).__name__
             yield f"{path or 'the model'} ({kind}) is scripted: seen from outside only"
 
 
 def _members(model: nn.Module | None, numbers: Mapping[int, int]) -> list[nn.Module]:
     found = {numbers[id(m)]: m for m in members.modules(model)} if model is not None else {}
     return [found[number] for number in range(len(found))]
-
-
-def _parameters(model: nn.Module | None, recorder: Recorder) -> tuple[ParameterRecord, ...]:
-    if model is None:
-        return ()
-    parameters = members.named_parameters(model)
-    buffers = members.named_buffers(model)
-    return tuple(
-        [_parameter(name, tensor, recorder, buffer=False) for name, tensor in parameters]
-        + [_parameter(name, tensor, recorder, buffer=True) for name, tensor in buffers]
-    )
-
-
-def _bytes_of(tensor: torch.Tensor) -> int:
-    """Bytes of a tensor's elements; 0 where torch keeps no such number (sparse, nested)."""
-    return tensor.nbytes if tensor.layout is torch.strided and not tensor.is_nested else 0
-
-
-def _parameter(
-    name: str, tensor: torch.Tensor, recorder: Recorder, *, buffer: bool
-) -> ParameterRecord:
-    storage = recorder.storages.index(tensor, "buffer" if buffer else "parameter")
-    return ParameterRecord(
-        name,
-        tuple(tensor.shape),
-        str(tensor.dtype).removeprefix("torch."),
-        _bytes_of(tensor),
-        -1 if storage is None else storage,
-        trainable=tensor.requires_grad,
-        buffer=buffer,
-    )
 
 
 def _innermost_failed(tables: Tables) -> int:

@@ -65,8 +65,8 @@ def innermost_scope(trace: Trace, at: int) -> int | None:
 
 def distinct_parameters(trace: Trace) -> tuple[ParameterRecord, ...]:
     """Parameters without buffers, the first name of each tied one."""
-    first: dict[int, ParameterRecord] = {}
+    first: dict[int | str, ParameterRecord] = {}
     for record in trace.parameters:
-        if not record.buffer:
-            first.setdefault(record.storage, record)
+        if not record.buffer:  # what is packed or sparse has no storage to tell it by
+            first.setdefault(record.storage if record.storage >= 0 else record.path, record)
     return tuple(first.values())

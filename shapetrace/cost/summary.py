@@ -120,4 +120,5 @@ def _by_part(counted: list[tuple[Part, int]]) -> ByPart:
 
 
 def _buffer_bytes(trace: Trace) -> int:
-    return sum({r.storage: r.nbytes for r in trace.parameters if r.buffer}.values())
+    buffers = [record for record in trace.parameters if record.buffer]
+    return sum({r.storage if r.storage >= 0 else r.path: r.nbytes for r in buffers}.values())

@@ -14,6 +14,7 @@ from shapetrace.api.transformer.choices import check_run
 from shapetrace.capture.target.inputs import CallInputs, check_signature, from_file, from_specs
 from shapetrace.capture.target.subject import Subject
 from shapetrace.capture.target.target import Target, resolve
+from shapetrace.capture.values.inner_tensors import is_packed
 from shapetrace.capture.values.members import set_training
 from shapetrace.dims.specs import parse_specs
 from shapetrace.errors import ShapetraceError
@@ -39,7 +40,7 @@ class Prepared:
 
     def subject(self) -> Subject:
         """How to make and run it again at other sizes, for its names."""
-        return self.target.subject(self.inputs)
+        return self.target.subject(self.inputs, packed=is_packed(self.model))
 
     def sizes(self) -> dict[str, int]:
         """The named axes of inputs that came from specs."""

@@ -40,7 +40,7 @@ def elsewhere(
 
 
 def _traced(subject: Subject, integers: Mapping[str, int], wanted: Wanted) -> Trace | None:
-    for weightless in (meta, fake):
+    for weightless in () if subject.packed else (meta, fake):
         try:
             return _attempt(subject, integers, wanted, weightless)
         except Exception:  # noqa: BLE001, S112 - a size that the model refuses tells nothing

@@ -13,6 +13,7 @@ from functools import partial
 
 import torch
 
+from shapetrace.capture.values.inner_tensors import wrapped_by
 from shapetrace.capture.values.quietly import PLAIN, quietly
 from shapetrace.records.trace import StorageKind
 
@@ -42,18 +43,25 @@ class Storages:
             kind: What a new block is taken to hold.
 
         Returns:
-            The number, or None where torch keeps no storage (sparse, functorch, ...).
+            The number, of a wrapper's inner tensors that of the largest; None where torch keeps no storage (sparse, functorch, ...).
         """
         try:
-            storage = (
-                tensor.untyped_storage()
-                if type(tensor) in PLAIN
-                else quietly(torch.Tensor.untyped_storage, tensor)
-            )
+            if type(tensor) in PLAIN:
+                storage = tensor.untyped_storage()
+            else:
+                inner = self._inner(tensor, kind)
+                if inner:
+                    return max(inner, key=lambda block: self.blocks[block][0])
+                storage = quietly(torch.Tensor.untyped_storage, tensor)
         except (NotImplementedError, RuntimeError):
             return None
         known = self.live.get(storage._cdata)  # noqa: SLF001 - data_ptr() is 0 on meta
         return self.meet(storage, kind) if known is None else known[0]
+
+    def _inner(self, tensor: torch.Tensor, kind: StorageKind) -> list[int]:
+        """The blocks of the tensors that a wrapper is made of: its own storage holds nothing."""
+        found = (self.index(inner, kind) for inner in wrapped_by(tensor))
+        return [block for block in found if block is not None]
 
     def meet(self, storage: torch.UntypedStorage, kind: StorageKind) -> int:
         """Number a storage that was not met before, and watch it."""

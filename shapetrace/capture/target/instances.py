@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from shapetrace.capture.target.given import check_dims, check_module
 from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.remake import Remake, remake
 from shapetrace.capture.target.subject import Subject
 from shapetrace.capture.values import members
+from shapetrace.capture.values.inner_tensors import is_packed
 from shapetrace.capture.weightless.modes import makes_real_tensors
 
 Axes = dict[int, tuple[str, ...]]
@@ -91,6 +93,7 @@ def subject_of(
         guessed=guessed,
         loose=loose,
         given=given,
+        packed=is_packed(model),
     )
 
 
@@ -162,10 +165,18 @@ def weightless_copy(model: nn.Module) -> nn.Module:
     if makes_real_tensors():
         return copy.deepcopy(model)
     memo: dict[int, Any] = {}
+    device = torch.get_default_device()
     for parameter in members.parameters(model):
+        if is_lazy(parameter):
+            kept = {"dtype": parameter.dtype, "requires_grad": parameter.requires_grad}
+            memo[id(parameter)] = nn.UninitializedParameter(device=device, **kept)
+            continue
         empty = torch.empty(parameter.shape, dtype=parameter.dtype)
         memo[id(parameter)] = nn.Parameter(empty, requires_grad=parameter.requires_grad)
     for buffer in members.buffers(model):
+        if is_lazy(buffer):
+            memo[id(buffer)] = nn.UninitializedBuffer(device=device, dtype=buffer.dtype)
+            continue
         memo[id(buffer)] = torch.zeros(buffer.shape, dtype=buffer.dtype)
     return copy.deepcopy(model, memo)
 

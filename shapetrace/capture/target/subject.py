@@ -30,6 +30,8 @@ class Subject:
         loose: Sizes of the inputs' axes that have no name, by their places; `arguments`
             honours other sizes for them too.
         given: Sizes that the user named and no input has: the model's own.
+        packed: Whether the model holds packed weights, as quantised ones do: torch's own code
+            for them reads and writes outside of memory where tensors have no values.
     """
 
     integers: Mapping[str, int]
@@ -42,3 +44,4 @@ class Subject:
     loose: Mapping[str, int] = field(default_factory=dict)
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     given: Mapping[str, int] = field(default_factory=dict)
+    packed: bool = False
