@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import torch
 from torch import nn
-from torch.nn.parameter import is_lazy
 
 from shapetrace.capture.recorder.storages import Storages
 from shapetrace.capture.values import members
-from shapetrace.capture.values.inner_tensors import bytes_of, packed_in
+from shapetrace.capture.values.inner_tensors import bytes_of, made_later, packed_in
 from shapetrace.capture.values.tensors_in import sizes_of
 from shapetrace.records.trace import ParameterRecord, StorageKind
 
@@ -29,8 +28,8 @@ def parameter_records(model: nn.Module | None, storages: Storages) -> tuple[Para
     parameters = members.named_parameters(model)
     buffers = members.named_buffers(model)
     return (
-        *(_record(name, p, storages, "parameter") for name, p in parameters if not is_lazy(p)),
-        *(_record(name, b, storages, "buffer") for name, b in buffers if not is_lazy(b)),
+        *(_record(name, p, storages, "parameter") for name, p in parameters if not made_later(p)),
+        *(_record(name, b, storages, "buffer") for name, b in buffers if not made_later(b)),
         *_packed(model),
     )
 
@@ -38,7 +37,7 @@ def parameter_records(model: nn.Module | None, storages: Storages) -> tuple[Para
 def waits(model: nn.Module | None) -> bool:
     """Whether a model has parameters or buffers that its first call will make."""
     held = [] if model is None else [*members.parameters(model), *members.buffers(model)]
-    return any(is_lazy(tensor) for tensor in held)
+    return any(made_later(tensor) for tensor in held)
 
 
 def _record(

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
-from torch.nn.parameter import is_lazy
 
 from shapetrace.capture.target.given import check_dims, check_module
 from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.remake import Remake, remake
 from shapetrace.capture.target.subject import Subject
 from shapetrace.capture.values import members
-from shapetrace.capture.values.inner_tensors import is_packed
+from shapetrace.capture.values.inner_tensors import is_packed, made_later
 from shapetrace.capture.weightless.modes import makes_real_tensors
 
 Axes = dict[int, tuple[str, ...]]
@@ -165,20 +164,25 @@ def weightless_copy(model: nn.Module) -> nn.Module:
     if makes_real_tensors():
         return copy.deepcopy(model)
     memo: dict[int, Any] = {}
-    device = torch.get_default_device()
     for parameter in members.parameters(model):
-        if is_lazy(parameter):
-            kept = {"dtype": parameter.dtype, "requires_grad": parameter.requires_grad}
-            memo[id(parameter)] = nn.UninitializedParameter(device=device, **kept)
-            continue
-        empty = torch.empty(parameter.shape, dtype=parameter.dtype)
-        memo[id(parameter)] = nn.Parameter(empty, requires_grad=parameter.requires_grad)
+        memo[id(parameter)] = _empty_parameter(parameter)
     for buffer in members.buffers(model):
-        if is_lazy(buffer):
-            memo[id(buffer)] = nn.UninitializedBuffer(device=device, dtype=buffer.dtype)
-            continue
-        memo[id(buffer)] = torch.zeros(buffer.shape, dtype=buffer.dtype)
+        kept = _made_later(buffer) if made_later(buffer) else None
+        memo[id(buffer)] = torch.zeros(buffer.shape, dtype=buffer.dtype) if kept is None else kept
     return copy.deepcopy(model, memo)
+
+
+def _empty_parameter(parameter: nn.Parameter) -> Any:
+    if made_later(parameter):
+        return _made_later(parameter, requires_grad=parameter.requires_grad)
+    empty = torch.empty(parameter.shape, dtype=parameter.dtype)
+    return nn.Parameter(empty, requires_grad=parameter.requires_grad)
+
+
+def _made_later(tensor: torch.Tensor, **options: Any) -> Any:
+    """What stands for a lazy module's parameter or buffer, to be made where it is run."""
+    kind: Any = type(tensor)
+    return kind(device=torch.get_default_device(), dtype=tensor.dtype, **options)
 
 
 def name_axes(inputs: CallInputs, dims: Mapping[str, int] | None) -> tuple[Axes, dict[str, int]]:

@@ -21,15 +21,21 @@ _COMPRESSED = {
 }
 
 
+def made_later(tensor: torch.Tensor) -> bool:
+    """Whether a parameter or buffer is one of a lazy module, which its first call makes."""
+    return bool(is_lazy(tensor))
+
+
 def wrapped_by(tensor: torch.Tensor) -> list[torch.Tensor]:
     """The tensors that a wrapper subclass (torchao's, DTensor, jagged) is made of; else nothing.
 
     Such a tensor has a storage of its own, but only in name: no memory lies behind it.
     """
-    if type(tensor) in _PLAIN or not is_traceable_wrapper_subclass(tensor):
+    outer: Any = tensor
+    if type(tensor) in _PLAIN or not bool(is_traceable_wrapper_subclass(outer)):
         return []
     try:
-        names = tensor.__tensor_flatten__()[0]
+        names = outer.__tensor_flatten__()[0]
         inner = [getattr(tensor, name) for name in names]
     except Exception:  # noqa: BLE001 - a subclass's own code, which the run does not need
         return []
@@ -38,7 +44,7 @@ def wrapped_by(tensor: torch.Tensor) -> list[torch.Tensor]:
 
 def bytes_of(tensor: torch.Tensor) -> int:
     """The bytes that a tensor's elements hold: of a wrapper what is in it, indices included."""
-    if is_lazy(tensor):
+    if made_later(tensor):
         return 0
     inner = wrapped_by(tensor)
     if inner:
@@ -92,7 +98,7 @@ def _unpacked(value: Any) -> Iterator[torch.Tensor]:
             yield from _unpacked(item)
     elif isinstance(value, torch.ScriptObject):
         try:
-            state = value.__getstate__()  # type: ignore[attr-defined]
+            state = value.__getstate__()
         except Exception:  # noqa: BLE001 - one that can't be pickled tells nothing
             return
         yield from _unpacked(state)
