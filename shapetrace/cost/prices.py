@@ -23,10 +23,10 @@ def flops(op: OpRecord) -> int | None:
     """
     operator = operator_of(op.name)
     price = FORMULAS.get(operator) or FORMULAS.get(operator.removesuffix("_"))
-    if any(size < 0 for shape in (*op.inputs, *op.outputs) for size in shape or ()):
-        return None  # a nested tensor: its sizes are not one number each
     if price is None:
         return 0 if does_no_product(operator) else None
+    if any(size < 0 for shape in (*op.inputs, *op.outputs) for size in shape or ()):
+        return None  # a nested tensor: its sizes are not one number each
     if any(name == "layout" and value for name, value in op.attributes):
         return None
     try:

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _pop_mode, _push_mod
 from shapetrace.capture.recorder.events import FAILED_OP, OP, Event
 from shapetrace.capture.recorder.storages import Storages
 from shapetrace.capture.recorder.training_memory import ACCUMULATES, TrainingMemory
+from shapetrace.capture.values.inner_tensors import packed_shape
 from shapetrace.capture.values.quietly import PLAIN, is_overheard, quietly
 from shapetrace.capture.values.tensors_in import sizes_of
 from shapetrace.cost import ATTRIBUTES, FORMULAS
@@ -242,7 +243,7 @@ def _input_shapes(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 def _attributes(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     given = len(args)
     found = tuple(
-        (name, args[position] if position < given else kwargs.get(name, default))
+        (name, _told(args[position] if position < given else kwargs.get(name, default)))
         for position, name, default in plan.attributes
     )
     if plan.products:
@@ -250,6 +251,11 @@ def _attributes(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
             if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
                 return *found, ("layout", str(value.layout).removeprefix("torch."))
     return found
+
+
+def _told(value: Any) -> Any:
+    """What is noted of an argument: of a packed weight, its shape."""
+    return packed_shape(value) if isinstance(value, torch.ScriptObject) else value
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:

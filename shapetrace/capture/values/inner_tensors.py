@@ -83,6 +83,12 @@ def packed_in(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
         counts[name] += 1
 
 
+def packed_shape(value: torch.ScriptObject) -> tuple[int, ...] | None:
+    """The shape of a packed weight; None for an object that holds none."""
+    shapes = (tuple(tensor.shape) for tensor in _unpacked(value) if tensor.dim() > 1)
+    return next(shapes, None)
+
+
 def is_packed(model: nn.Module) -> bool:
     """Whether a model holds packed objects, as quantised ones do."""
     held = (value for module in members.modules(model) for value in vars(module).values())

@@ -132,3 +132,51 @@ def conv_tbc_backward(op: OpRecord) -> int:
 def _wanted(op: OpRecord) -> int:
     mask = integers(op, "output_mask")
     return bool(mask[0]) + bool(mask[1])
+
+
+_PACKED = ("packed_weight", "weight")
+"""A packed weight's shape is recorded in its place; older overloads call it `weight`."""
+
+
+@formula(
+    "quantized.conv1d",
+    "quantized.conv1d_relu",
+    "quantized.conv1d_dynamic",
+    "quantized.conv2d",
+    "quantized.conv2d_relu",
+    "quantized.conv2d_dynamic",
+    "quantized.conv2d_add",
+    "quantized.conv2d_add_relu",
+    "quantized.conv3d",
+    "quantized.conv3d_relu",
+    "quantized.conv3d_dynamic",
+    attributes=_PACKED,
+)
+def quantized_convolution(op: OpRecord) -> int:
+    """On quantised values: each product is one of whole numbers."""
+    return _taps(output_shape(op), _packed_weight(op))
+
+
+@formula(
+    "quantized.conv_transpose1d",
+    "quantized.conv_transpose1d_dynamic",
+    "quantized.conv_transpose2d",
+    "quantized.conv_transpose2d_dynamic",
+    "quantized.conv_transpose3d",
+    "quantized.conv_transpose3d_dynamic",
+    attributes=_PACKED,
+)
+def quantized_transposed_convolution(op: OpRecord) -> int:
+    """The same, transposed; `weight` is C_in first."""
+    return _taps(input_shape(op, 0), _packed_weight(op))
+
+
+def _packed_weight(op: OpRecord) -> Shape:
+    given = {name for name, _ in op.attributes}
+    return integers(op, next((name for name in _PACKED if name in given), _PACKED[0]))
+
+
+@formula("torchvision.deform_conv2d")
+def deformable_convolution(op: OpRecord) -> int:
+    """Every tap is read where the offsets say; what is multiplied is as without them."""
+    return _taps(output_shape(op), input_shape(op, 1))

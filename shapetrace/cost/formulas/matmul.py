@@ -59,6 +59,12 @@ def _product(op: OpRecord, left: int) -> int:
     "quantized.linear_relu",
     "quantized.linear_dynamic",
     "quantized.linear_relu_dynamic",
+    "quantized.linear_dynamic_fp16",
+    "quantized.linear_relu_dynamic_fp16",
+    "quantized.linear_dynamic_fp16_unpacked_weight",
+    "quantized.linear_leaky_relu",
+    "quantized.linear_tanh",
+    "quantized.matmul",
 )
 def product_of_first(op: OpRecord) -> int:
     """``a @ b`` or ``linear(a, w)``, with `a` of any rank; weights may be packed."""

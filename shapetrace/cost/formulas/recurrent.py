@@ -13,7 +13,7 @@ from itertools import takewhile
 from math import prod
 from typing import TYPE_CHECKING
 
-from shapetrace.cost.formulas.registry import formula, input_shape, multiply_adds
+from shapetrace.cost.formulas.registry import attribute, formula, input_shape, multiply_adds
 
 if TYPE_CHECKING:
     from shapetrace.records.trace import OpRecord, Shape
@@ -66,6 +66,60 @@ def lstm_cell(op: OpRecord) -> int:
 def cell(op: OpRecord) -> int:
     """One step: input, one state, then the two weights."""
     return _tokens_times(op, [input_shape(op, 2), input_shape(op, 3)])
+
+
+_LAYERS = ("num_layers", "bidirectional")
+
+
+@formula("aten.quantized_lstm", attributes=_LAYERS)
+def quantized_lstm(op: OpRecord) -> int | None:
+    """All layers at once, with packed weights of four gates; input, then two 3-d states."""
+    return _packed_layers(op, gates=4)
+
+
+@formula("aten.quantized_gru", attributes=_LAYERS)
+def quantized_gru(op: OpRecord) -> int | None:
+    """The same with three gates, and one state."""
+    return _packed_layers(op, gates=3)
+
+
+@formula("quantized.quantized_lstm_cell_dynamic")
+def quantized_lstm_cell(op: OpRecord) -> int:
+    """One step with packed weights: input, then the states, which tell the width."""
+    return _packed_cell(op, gates=4)
+
+
+@formula("quantized.quantized_gru_cell_dynamic")
+def quantized_gru_cell(op: OpRecord) -> int:
+    """One step with packed weights of three gates."""
+    return _packed_cell(op, gates=3)
+
+
+@formula("quantized.quantized_rnn_tanh_cell_dynamic", "quantized.quantized_rnn_relu_cell_dynamic")
+def quantized_cell(op: OpRecord) -> int:
+    """One step with packed weights and no gates."""
+    return _packed_cell(op, gates=1)
+
+
+def _packed_layers(op: OpRecord, gates: int) -> int | None:
+    """Input and states tell the weights: ``gates * hidden`` rows, input and hidden columns."""
+    source = input_shape(op, 0)
+    states = [shape for shape in op.inputs[1:] if shape is not None and len(shape) == 3]  # noqa: PLR2004
+    count, both = (
+        attribute(op, "num_layers"),
+        1 + bool(attribute(op, "bidirectional", default=False)),
+    )
+    if not states or not isinstance(count, int):
+        return None
+    hidden = states[0][-1]
+    widths = [source[-1], *[both * hidden] * (count - 1)]
+    elements = sum(both * gates * hidden * (width + hidden) for width in widths)
+    return multiply_adds(*source[:-1], elements)
+
+
+def _packed_cell(op: OpRecord, gates: int) -> int:
+    source, hidden = input_shape(op, 0), input_shape(op, 1)[-1]
+    return multiply_adds(*source[:-1], gates * hidden, source[-1] + hidden)
 
 
 def _tokens_times(op: OpRecord, shapes: list[Shape]) -> int:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from shapetrace.cost.formulas.zero_elsewhere import ELSEWHERE
+
 _FAMILIES = {
     "views, and what only moves or retypes memory": """
         _autocast_to_full_precision _autocast_to_reduced_precision _conj _fw_primal _indices
@@ -237,7 +239,7 @@ _WITHOUT_FORMULA = """
     linalg_solve linalg_solve_ex linalg_solve_triangular linalg_svd linalg_svdvals
     linalg_tensorinv linalg_tensorsolve logdet lstm_mps_backward lu_solve matmul_backward
     matrix_exp matrix_exp_backward matrix_power nuclear_norm orgqr ormqr pinverse qr
-    quantized_gru quantized_lstm slogdet smm sparse_sampled_addmm sspaddmm stft svd
+    slogdet smm sparse_sampled_addmm sspaddmm stft svd
     triangular_solve
 """
 
@@ -260,6 +262,8 @@ def does_no_product(operator: str) -> bool:
     """
     namespace, _, name = operator.partition(".")
     if namespace in _QUIET_NAMESPACES:
+        return True
+    if name in ELSEWHERE.get(namespace, ()):
         return True
     return namespace in ("aten", "prims") and (name in ZERO or _base(name) in ZERO)
 
