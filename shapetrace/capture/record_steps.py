@@ -180,7 +180,7 @@ def _see(seen: Seen, form: list[Any], sizes: list[int], blocks: list[int]) -> No
 
 def _op(event: Event, form: list[Any], sizes: list[int], blocks: list[int]) -> None:
     _, plan, inputs, outputs, attributes, dtype, phase, sequence, new = event
-    form.append((id(plan), dtype, phase, sequence, len(new)))
+    form.append((plan, dtype, phase, sequence, len(new)))
     for shape in (*inputs, *outputs):
         form.append(None if shape is None else len(shape))
         sizes.extend(shape or ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 from shapetrace.capture.recorder import events as kinds
 from shapetrace.capture.recorder.calls import Calls, ModuleNames
 from shapetrace.capture.recorder.events import Event, Seen
+from shapetrace.capture.recorder.plans import PLANS, Attributes, Shapes
 from shapetrace.capture.recorder.storages import Block
 from shapetrace.capture.source.braces import Held
 from shapetrace.capture.source.registry import REGISTRY, Binding
@@ -30,18 +31,18 @@ Value = int | float | bool | str | tuple[int, ...]
 
 @dataclass(slots=True)
 class Tables:
-    """The tables of a trace, while they are filled."""
+    """The tables of a trace, which is still to be judged."""
 
-    sites: list[Site] = field(default_factory=list)
-    bindings: list[Binding] = field(default_factory=list)
-    scopes: list[Scope] = field(default_factory=list)
-    functions: list[int] = field(default_factory=list)
-    tensors: list[TensorRecord] = field(default_factory=list)
-    ops: list[OpRecord] = field(default_factory=list)
-    storages: list[StorageRecord] = field(default_factory=list)
-    held: dict[int, Held] = field(default_factory=dict)
+    sites: list[Site]
+    bindings: list[Binding]
+    scopes: list[Scope]
+    functions: list[int]
+    tensors: list[TensorRecord]
+    ops: list[OpRecord]
+    storages: list[StorageRecord]
+    held: dict[int, Held]
     """By call, what the parts in braces of its annotations are worth."""
-    numbers: dict[int, int] = field(default_factory=dict)
+    numbers: dict[int, int]
     """Numbers of storages by those of the blocks that were met while recording."""
 
 
@@ -71,25 +72,14 @@ def assemble(
     Returns:
         The trace's tables.
     """
-    reader = _Reader(modules, blocks, target, len(events))
+    reader = _Reader(blocks, Calls(modules, target, len(events), whole=whole))
     reader.numbers.update((number, number) for number in range(before))
     for clock, event in enumerate(events):
         reader.read(clock, event)
     for block in sorted(beside):
         reader.number_of(block)
     reader.calls.finish(_quiet_tail(events) if failed else len(events))
-    reader.tables.storages = [
-        StorageRecord(
-            blocks[old][0],
-            blocks[old][1],
-            str(blocks[old][2]),
-            reader.born.get(old, 0),
-            reader.died.get(old),
-        )
-        for old in reader.numbers
-    ]
-    reader.tables.numbers = reader.numbers
-    return reader.tables if whole else _without_empty_scopes(reader.tables)
+    return reader.tables()
 
 
 def _quiet_tail(events: Sequence[Event]) -> int:
@@ -101,18 +91,39 @@ def _quiet_tail(events: Sequence[Event]) -> int:
 
 
 class _Reader:
-    def __init__(
-        self, modules: Sequence[ModuleNames], blocks: Sequence[Block], target: str, length: int
-    ) -> None:
-        self.tables = Tables()
+    def __init__(self, blocks: Sequence[Block], calls: Calls) -> None:
+        self.calls = calls
         self.numbers: dict[int, int] = {}
-        self.born: dict[int, int] = {}
-        self.died: dict[int, int] = {}
+        self._born: dict[int, int] = {}
+        self._died: dict[int, int] = {}
         self._blocks = blocks
         self._sites: dict[int, int] = {}
         self._forward: dict[int, int] = {}
-        self._dtypes: dict[torch.dtype, str] = {}
-        self.calls = Calls(modules, target, length, self.tables.scopes, self.tables.functions)
+        self._names: dict[Any, str] = {}
+        self._tensors: list[TensorRecord] = []
+        self._ops: list[OpRecord] = []
+        self._looks: dict[Any, tuple[tuple[int, ...], str, int]] = {}
+        self._operators: dict[Any, tuple[Any, ...]] = {}
+
+    def tables(self) -> Tables:
+        """What was read."""
+        return Tables(
+            sites=[REGISTRY.bindings[binding].site for binding in self._sites],
+            bindings=[REGISTRY.bindings[binding] for binding in self._sites],
+            scopes=self.calls.scopes,
+            functions=self.calls.functions,
+            tensors=self._tensors,
+            ops=self._ops,
+            storages=[self._storage(block) for block in self.numbers],
+            held=self.calls.held,
+            numbers=self.numbers,
+        )
+
+    def _storage(self, block: int) -> StorageRecord:
+        nbytes, kind, device = self._blocks[block]
+        return StorageRecord(
+            nbytes, kind, self._name(device), self._born.get(block, 0), self._died.get(block)
+        )
 
     def read(self, clock: int, event: Event) -> None:
         match event[0]:
@@ -132,27 +143,31 @@ class _Reader:
                 self.calls.leave(clock, function)
             case kinds.FREE:
                 _, block = event
-                self.died.setdefault(block, clock)
+                self._died.setdefault(block, clock)
             case kinds.HOLD:
                 _, worths = event
-                self.tables.held[self.calls.now.scope] = worths
+                self.calls.hold(worths)
             case kinds.LOST:
                 self._lost(clock)
 
     def _tensor(self, clock: int, binding: int, element: str, seen: Seen) -> None:
-        frame = self.calls.now
         shape, dtype, block, requires_grad, layout, device = seen
-        strided = not layout and min(shape, default=0) >= 0
-        self.tables.tensors.append(
+        looks = self._looks.get((shape, dtype, layout))
+        if looks is None:
+            strided = not layout and min(shape, default=0) >= 0
+            nbytes = prod(shape) * dtype.itemsize if strided else 0
+            looks = self._looks[shape, dtype, layout] = tuple(shape), self._name(dtype), nbytes
+        sizes, type_name, nbytes = looks
+        self._tensors.append(
             TensorRecord(
-                self._site(binding),
-                frame.scope,
-                frame.last,
+                self._sites.setdefault(binding, len(self._sites)),
+                self.calls.here(),
+                self.calls.now.last,
                 clock,
-                tuple(shape),
-                self._dtype(dtype),
-                str(device if block is None else self._blocks[block][2]),
-                prod(shape) * dtype.itemsize if strided else 0,
+                sizes,
+                type_name,
+                self._name(device if block is None else self._blocks[block][2]),
+                nbytes,
                 None if block is None else self.number_of(block),
                 element,
                 requires_grad,
@@ -162,77 +177,65 @@ class _Reader:
 
     def _lost(self, clock: int) -> None:
         """Operators may have run unseen; they are listed, never silently zero."""
-        scope = self.calls.now.scope
-        self.tables.ops.append(OpRecord(UNSEEN, scope, clock, (), (), ""))
+        self._ops.append(OpRecord(UNSEEN, self.calls.here(), clock, (), (), ""))
 
     def _op(self, clock: int, event: Event) -> None:
-        _, plan, inputs, outputs, attributes, dtype, phase, sequence, new = event
+        _, number, inputs, outputs, attributes, dtype, phase, sequence, new = event
+        of = number, inputs, outputs, attributes, dtype
+        operator = self._operators.get(of)
+        if operator is None:
+            operator = self._operators[of] = self._operator(*of)
+        name, made, inputs, outputs, type_name, attributes = operator
+        nbytes = 0
         for block in new:
             self.number_of(block)
-        made = () if plan.result == "input" else new  # else it was there, and is met only now
-        self.born.update(dict.fromkeys(made, clock))
-        scope = self.calls.now.scope
-        if phase == "forward" and sequence >= 0:
-            self._forward.setdefault(sequence, scope)
-        elif phase == "backward":
-            # A node created for a forward operator took the number before the one that the
-            # operator saw; the gradient's operators belong where the operator ran.
-            scope = self._forward.get(sequence + 1, scope)
-        self.tables.ops.append(
-            OpRecord(
-                plan.name,
-                scope,
-                clock,
-                tuple(None if shape is None else tuple(shape) for shape in inputs),
-                tuple(tuple(shape) for shape in outputs),
-                self._dtype(dtype) if dtype is not None else "",
-                tuple((name, _plain(value)) for name, value in attributes if value is not None),
-                phase,
-                sum(self._blocks[block][0] for block in made),
-            )
+            if made:
+                self._born[block] = clock
+                nbytes += self._blocks[block][0]
+        scope = self._scope_of(phase, sequence)
+        self._ops.append(
+            OpRecord(name, scope, clock, inputs, outputs, type_name, attributes, phase, nbytes)
         )
 
-    def _site(self, binding: int) -> int:
-        number = self._sites.get(binding)
-        if number is None:
-            number = self._sites[binding] = len(self.tables.sites)
-            self.tables.sites.append(REGISTRY.bindings[binding].site)
-            self.tables.bindings.append(REGISTRY.bindings[binding])
-        return number
+    def _operator(
+        self, number: int, inputs: Shapes, outputs: Shapes, attributes: Attributes, dtype: Any
+    ) -> tuple[Any, ...]:
+        """What all calls of an operator with the same sizes have in common."""
+        plan = PLANS[number]
+        return (
+            plan.name,
+            plan.result != "input",  # else its memory was there, and is met only now
+            tuple(None if shape is None else tuple(shape) for shape in inputs),
+            tuple(() if shape is None else tuple(shape) for shape in outputs),
+            self._name(dtype) if dtype is not None else "",
+            tuple((name, _plain(value)) for name, value in attributes if value is not None),
+        )
+
+    def _scope_of(self, phase: str, sequence: int) -> int:
+        """Where an operator belongs."""
+        if phase == "backward":
+            # A node created for a forward operator took the number before the one that the
+            # operator saw; the gradient's operators belong where the operator ran.
+            scope = self._forward.get(sequence + 1)
+            return self.calls.here() if scope is None else scope
+        scope = self.calls.here()
+        if sequence >= 0:
+            self._forward.setdefault(sequence, scope)
+        return scope
 
     def number_of(self, block: int) -> int:
         """Blocks are numbered as they appear, however they were met while recording."""
         return self.numbers.setdefault(block, len(self.numbers))
 
-    def _dtype(self, dtype: torch.dtype) -> str:
-        if dtype not in self._dtypes:
-            self._dtypes[dtype] = str(dtype).removeprefix("torch.")
-        return self._dtypes[dtype]
+    def _name(self, kind: torch.dtype | torch.device | None) -> str:
+        """The name of a dtype or a device."""
+        name = self._names.get(kind)
+        if name is None:
+            name = self._names[kind] = str(kind).removeprefix("torch.")
+        return name
 
 
 def _plain(value: Any) -> Value:
     if isinstance(value, list | tuple):
         return tuple(int(item) for item in value)
     return value if isinstance(value, int | float | bool | str) else str(value)
-
-
-def _without_empty_scopes(tables: Tables) -> Tables:
-    """Leave out calls in whose whole subtree no tensor was bound and no operator ran."""
-    used = {record.scope for record in tables.tensors} | {op.scope for op in tables.ops} | {0}
-    for number in range(len(tables.scopes) - 1, 0, -1):
-        parent = tables.scopes[number].parent
-        if number in used and parent is not None:
-            used.add(parent)
-    if len(used) == len(tables.scopes):
-        return tables
-    new = {old: number for number, old in enumerate(sorted(used))}
-    tables.functions = [tables.functions[old] for old in sorted(used)]
-    scopes = [tables.scopes[old] for old in sorted(used)]
-    tables.scopes = [
-        scope if scope.parent is None else replace(scope, parent=new[scope.parent])
-        for scope in scopes
-    ]
-    tables.held = {new[scope]: held for scope, held in tables.held.items() if scope in new}
-    tables.tensors = [replace(record, scope=new[record.scope]) for record in tables.tensors]
-    tables.ops = [replace(op, scope=new[op.scope]) for op in tables.ops]
-    return tables

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from torch import nn
 
+from shapetrace.capture.source.braces import Held
 from shapetrace.capture.source.registry import REGISTRY
 from shapetrace.capture.values import members
 from shapetrace.records.trace import Scope, ScopeKind
@@ -38,36 +40,45 @@ class Frame:
     """A call that is running.
 
     Attributes:
-        scope: Index of its scope.
         function: Number of its function.
         module: The module whose code runs: its index, its class outside the model, or None.
         path: The scope's path.
+        kind: What it is taken for.
+        type_name: Class or function.
+        start: Clock at which it began.
         last: Clock at the end of its last statement.
         stands_in: Whether it is taken for the module's own call though no forward runs.
+        scope: Index of its scope; -1 as long as nothing has happened in it.
+        held: What the parts in braces of its annotations are worth.
     """
 
-    scope: int
     function: int
     module: int | str | None
     path: str
+    kind: ScopeKind
+    type_name: str
+    start: int
     last: int
     stands_in: bool = False
+    scope: int = -1
+    held: Held | None = None
 
 
 class Calls:
-    """The calls that are running, and a scope for each that ever ran.
+    """The calls that are running, and a scope for each in which something happened.
+
+    A call gets its scope with the first tensor or operator in it, after those around it: so
+    scopes are in order of entry, and calls that did nothing leave none.
 
     Attributes:
         now: The innermost call that is running.
+        scopes: A scope for each call that did something.
+        functions: The number of each such call's function.
+        held: By such call, what the parts in braces of its annotations are worth.
     """
 
     def __init__(
-        self,
-        modules: Sequence[ModuleNames],
-        target: str,
-        length: int,
-        scopes: list[Scope],
-        functions: list[int],
+        self, modules: Sequence[ModuleNames], target: str, length: int, *, whole: bool = False
     ) -> None:
         """Begin with the root.
 
@@ -75,16 +86,16 @@ class Calls:
             modules: The model's modules, by the index that events carry.
             target: What the run is called.
             length: Clock at the end of the run.
-            scopes: Is filled with a scope per call.
-            functions: Is filled with the number of each call's function.
+            whole: Whether calls in which nothing happens get scopes too.
         """
-        self.scopes = scopes
-        self.functions = functions
+        self.scopes = [Scope(None, "", "function", target, "", 0, 0, length)]
+        self.functions = [-1]
+        self.held: dict[int, Held] = {}
         self._modules = modules
-        self.now = Frame(0, -1, None, "", 0)
+        self._length = length
+        self._whole = whole
+        self.now = Frame(-1, None, "", "function", target, 0, 0, scope=0)
         self._frames = [self.now]
-        scopes.append(Scope(None, "", "function", target, "", 0, 0, length))
-        functions.append(-1)
 
     def enter(self, clock: int, function: int, module: int | str | None) -> None:
         """A function begins, called on a module or not."""
@@ -98,15 +109,13 @@ class Calls:
         else:
             path = f"{self.now.path}.{site.name}()".lstrip(".")
             type_name = _plain(site.qualname)
-        number = len(self.scopes)
         kind: ScopeKind = "module" if is_module else "function"
-        end = self.scopes[0].end
-        scope = Scope(self.now.scope, path, kind, type_name, site.file, site.line, clock, end)
-        self.scopes.append(scope)
-        self.functions.append(function)
         owner = module if module is not None else self.now.module
         stands_in = is_module and not is_forward
-        self._push(Frame(number, function, owner, path, clock, stands_in))
+        self.now = Frame(function, owner, path, kind, type_name, clock, clock, stands_in)
+        self._frames.append(self.now)
+        if self._whole:
+            self.here()
 
     def _as_module(self, module: int | str | None) -> tuple[str, str]:
         """The path and the class of a module that is called now."""
@@ -115,9 +124,23 @@ class Calls:
         names = self._modules[module]
         return _best_name(names.names, self.now.path).lstrip("."), names.type_name
 
-    def _push(self, frame: Frame) -> None:
-        self._frames.append(frame)
-        self.now = frame
+    def here(self) -> int:
+        """The scope of the innermost call, in which something happens."""
+        if self.now.scope < 0:
+            for around, frame in pairwise(self._frames):
+                if frame.scope < 0:
+                    frame.scope = len(self.scopes)
+                    self.scopes.append(_scope(frame, around.scope, self._length))
+                    self.functions.append(frame.function)
+                    if frame.held is not None:
+                        self.held[frame.scope] = frame.held
+        return self.now.scope
+
+    def hold(self, worths: Held) -> None:
+        """What the parts in braces of the innermost call's annotations are worth."""
+        self.now.held = worths
+        if self.now.scope >= 0:
+            self.held[self.now.scope] = worths
 
     def leave(self, clock: int, function: int) -> None:
         """A function ends; calls inside it that never said so end with it."""
@@ -126,14 +149,20 @@ class Calls:
         while True:
             frame = self._frames.pop()
             self.now = self._frames[-1]
-            self.scopes[frame.scope] = _ended(self.scopes[frame.scope], clock)
+            if frame.scope >= 0:
+                parent = self.scopes[frame.scope].parent
+                self.scopes[frame.scope] = _scope(frame, parent, clock)
             if frame.function == function:
                 return
 
     def finish(self, failed_after: int) -> None:
-        """Mark the calls that an exception ended."""
+        """End the calls that never said so, and mark those that an exception ended."""
+        for frame in self._frames[1:]:
+            if frame.scope >= 0:
+                parent = self.scopes[frame.scope].parent
+                self.scopes[frame.scope] = _scope(frame, parent, self._length)
         for number, scope in enumerate(self.scopes):
-            if scope.end >= failed_after and failed_after < self.scopes[0].end:
+            if scope.end >= failed_after and failed_after < self._length:
                 self.scopes[number] = replace(scope, failed=True)
 
     def _demoted(self, module: int | str) -> bool:
@@ -143,26 +172,23 @@ class Calls:
             if self._frames[place].stands_in:
                 self._frames[place].stands_in = False
                 for inner in range(place, len(self._frames)):
-                    self._call_function(self._frames[inner], self._frames[inner - 1].path)
+                    _call_function(self._frames[inner], self._frames[inner - 1].path)
                 return True
             place -= 1
         return False
 
-    def _call_function(self, frame: Frame, around: str) -> None:
-        site = REGISTRY.functions[frame.function]
-        frame.path = f"{around}.{site.name}()".lstrip(".")
-        self.scopes[frame.scope] = replace(
-            self.scopes[frame.scope],
-            path=frame.path,
-            kind="function",
-            type_name=_plain(site.qualname),
-        )
+
+def _call_function(frame: Frame, around: str) -> None:
+    site = REGISTRY.functions[frame.function]
+    frame.path = f"{around}.{site.name}()".lstrip(".")
+    frame.kind, frame.type_name = "function", _plain(site.qualname)
 
 
-def _ended(scope: Scope, clock: int) -> Scope:
-    """`replace`, which looks at every field by name, written out: every call ends."""
-    of = scope.parent, scope.path, scope.kind, scope.type_name, scope.file, scope.line
-    return Scope(*of, scope.start, clock)
+def _scope(frame: Frame, parent: int | None, end: int) -> Scope:
+    """A call's scope."""
+    site = REGISTRY.functions[frame.function]
+    of = parent, frame.path, frame.kind, frame.type_name, site.file, site.line
+    return Scope(*of, frame.start, end)
 
 
 def _is_free(qualname: str) -> bool:

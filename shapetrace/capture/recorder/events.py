@@ -1,7 +1,10 @@
 """What a recording appends to while the model runs, cheaply; `assemble` reads it after.
 
 An event is a tuple that begins with its kind: hundreds are made for each layer, and a tuple
-is made five times as fast as an object with fields. So its parts go by their places, which
+is made five times as fast as an object with fields. In it lie only numbers, strings, dtypes,
+devices and plain tuples of those (no `torch.Size`, no list, no object of ours), so that the
+garbage collector lets go of an event when it first sees it, and never walks the long list of
+them; what few calls of the model need (REPEAT, HOLD) may be more. So its parts go by their places, which
 are written down here and which the functions below read for everyone else. Once repeats are
 written out (`repeats`), an event's index in the list is its clock.
 """
@@ -12,6 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+
+from shapetrace.capture.recorder.plans import PLANS
 
 ENTER = 0
 """``(ENTER, function, module)``: function number; index of the module, its class or None."""
@@ -24,7 +29,7 @@ SEE_ALL = 3
 MARK = 4
 """``(MARK,)``: the end of a statement that bound no tensor."""
 OP = 5
-"""``(OP, Plan, inputs, outputs, attributes, dtype, phase, sequence, new blocks)``"""
+"""``(OP, plan number, inputs, outputs, attributes, dtype, phase, sequence, new blocks)``"""
 FREE = 6
 """``(FREE, block)``"""
 FAILED_OP = 7
@@ -74,7 +79,7 @@ def failed_operator(event: Event) -> tuple[str, tuple[Any, ...]] | None:
 
 def read_values(event: Event) -> bool:
     """Whether an operator looked at the values of a tensor."""
-    return event[0] == OP and bool(event[1].by_value)
+    return event[0] == OP and PLANS[event[1]].by_value
 
 
 def repeated(event: Event) -> tuple[Any, int, dict[int, int], int] | None:

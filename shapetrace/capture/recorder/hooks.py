@@ -95,7 +95,7 @@ def see(binding: int, value: Any) -> Any:  # noqa: C901 - the hot path, written 
         if replay is not None and recorder.agrees(replay, binding, value):
             return value
         try:
-            storage, shape = value.untyped_storage(), value.shape
+            storage, shape = value.untyped_storage(), recorder.sizes[value.shape]
         except (NotImplementedError, RuntimeError):  # inside vmap; of a nested tensor
             recorder.append((kinds.SEE, binding, "", recorder.seen(value)))
             return value

@@ -18,7 +18,7 @@ from shapetrace.capture.recorder.repeats import Replay, Template, learn
 from shapetrace.capture.recorder.storages import Storages
 from shapetrace.capture.values import members
 from shapetrace.capture.values.quietly import PLAIN, quietly
-from shapetrace.capture.values.tensors_in import SCALARS, elements, sizes_of
+from shapetrace.capture.values.tensors_in import SCALARS, Sizes, elements, sizes_of
 from shapetrace.records.trace import StorageKind
 
 
@@ -50,6 +50,7 @@ class Recorder:
         events: What happened, in order.
         append: Appends an event.
         storages: The memory that was met.
+        sizes: The sizes that were met, so that equal ones are one object.
         live: The storages that exist now, by address.
         mode: Sees the operators; None when they are not wanted.
         modules: Module numbers by identity.
@@ -74,6 +75,7 @@ class Recorder:
         "modules",
         "opaque",
         "replay",
+        "sizes",
         "storages",
         "thread",
         "twins",
@@ -99,7 +101,8 @@ class Recorder:
         self.append = self.events.append
         self.storages = Storages(self._freed)
         self.live = self.storages.live
-        self.mode = OperatorMode(self.events, self.storages) if operators else None
+        self.sizes = Sizes()
+        self.mode = OperatorMode(self.events, self.storages, self.sizes) if operators else None
         self.modules = modules
         self.opaque: set[type] = set(SCALARS)
         self.twins = twins if operators else frozenset()
@@ -125,7 +128,7 @@ class Recorder:
         if type(tensor) in PLAIN and tensor.layout is torch.strided and not tensor.is_nested:
             block = self.storages.index(tensor, self._unmet)
             device = tensor.device if block is None else None
-            return tensor.shape, tensor.dtype, block, tensor.requires_grad, "", device
+            return self.sizes[tensor.shape], tensor.dtype, block, tensor.requires_grad, "", device
         return quietly(self._seen_oddly, tensor)
 
     def _seen_oddly(self, tensor: torch.Tensor) -> Seen:
@@ -138,12 +141,15 @@ class Recorder:
 
     def see_inside(self, bound: Iterable[tuple[int, Any]]) -> None:
         """Several names were bound by one statement, or one to a container."""
-        found = [
-            (binding, path, item) for binding, value in bound for path, item in elements(value)
-        ]
+        found: list[tuple[int, str, torch.Tensor]] = []
+        for binding, value in bound:
+            if type(value) in PLAIN:
+                found.append((binding, "", value))
+            else:
+                found += [(binding, path, item) for path, item in elements(value)]
         if self.replay is not None and all(self._continues(*item) for item in found):
             return
-        seen = tuple((binding, path, self.seen(item)) for binding, path, item in found)
+        seen = tuple([(binding, path, self.seen(item)) for binding, path, item in found])
         self.append((kinds.SEE_ALL, seen) if seen else (kinds.MARK,))
 
     # Equal calls.

@@ -16,6 +16,16 @@ _DEPTH = 4
 _WIDTH = 64
 
 
+class Sizes(dict[tuple[int, ...], tuple[int, ...]]):
+    """Plain tuples for `torch.Size`: ``sizes[tensor.shape]`` is one and the same for equal sizes."""
+
+    def __missing__(self, size: tuple[int, ...]) -> tuple[int, ...]:
+        """Keep sizes that are met for the first time."""
+        plain = tuple(size)
+        self[plain] = plain
+        return plain
+
+
 def elements(value: Any, path: str = "", depth: int = _DEPTH) -> Iterator[tuple[str, torch.Tensor]]:
     """The tensors inside a container, each with its place: ``[0]``, ``['mask']``, ``.logits``.
 
