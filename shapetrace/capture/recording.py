@@ -27,6 +27,7 @@ from shapetrace.capture.recorder.recorder import Recorder
 from shapetrace.capture.recorder.repeats import write_out
 from shapetrace.capture.recorder.swap import Swap, swap
 from shapetrace.capture.source.discover import Wanted, reachable
+from shapetrace.capture.source.registry import REGISTRY
 from shapetrace.capture.target.given import check_module
 from shapetrace.capture.values import members
 from shapetrace.capture.values.quietly import quietly
@@ -153,6 +154,11 @@ class Recording:
             for root in roots
         }
 
+    def _not_seen(self) -> Iterator[str]:
+        """The functions that the run entered and that have no scope of their own."""
+        names = dict.fromkeys(REGISTRY.passed[number] for number in self._recorder.passed)
+        return (f"{name} is not seen inside" for name in names)
+
     def _all_parameters(self, tables: Tables) -> tuple[ParameterRecord, ...]:
         """Those of before the run, and those that its first call made."""
         before = {record.path: record for record in self._parameters}
@@ -199,7 +205,7 @@ class Recording:
             ops=tuple(tables.ops),
             storages=tuple(tables.storages),
             parameters=self._with_gradients(tables),
-            notes=(*self._swap.notes, *self._opaque),
+            notes=(*self._swap.notes, *self._not_seen(), *self._opaque),
             failure=failure,
             wall_time=self._seconds,
             environment=(("torch", torch.__version__), ("python", platform.python_version())),

@@ -157,6 +157,13 @@ def mark(value: Any = None) -> Any:
     return value
 
 
+def passed(number: int) -> None:
+    """A function that is not seen inside of has been entered."""
+    recorder = _active.recorder
+    if recorder is not None and recorder.thread == get_ident():
+        recorder.passed[number] = None
+
+
 def shield(function: Callable[..., Any]) -> Callable[..., Any]:
     """What behaves differently under a dispatch mode, made to be called with none of ours."""
     recorder = _active.recorder
@@ -179,5 +186,6 @@ TAPS: dict[str, Callable[..., Any]] = {
     registry.HOLD: hold,
     registry.MARK: mark,
     registry.SHIELD: shield,
+    registry.PASS: passed,
 }
 """What each constant of rewritten code stands for."""

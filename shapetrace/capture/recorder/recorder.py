@@ -55,6 +55,7 @@ class Recorder:
         mode: Sees the operators; None when they are not wanted.
         modules: Module numbers by identity.
         opaque: Types that are known to hold no tensors.
+        passed: Numbers of functions that were entered and are not seen inside of.
         twins: The modules whose calls may be equal to those of another.
         thread: Whose reports are heard.
         depth: How many calls are open.
@@ -74,6 +75,7 @@ class Recorder:
         "mode",
         "modules",
         "opaque",
+        "passed",
         "replay",
         "sizes",
         "storages",
@@ -105,6 +107,7 @@ class Recorder:
         self.mode = OperatorMode(self.events, self.storages, self.sizes) if operators else None
         self.modules = modules
         self.opaque: set[type] = set(SCALARS)
+        self.passed: dict[int, None] = {}
         self.twins = twins if operators else frozenset()
         self.thread = threading.get_ident()
         self.depth = 0

@@ -136,8 +136,6 @@ def _noted(file: str, lines: frozenset[int] | None, notes: list[str]) -> Instrum
     source = instrument(file, lines)
     if source is None:
         notes.append(f"{file}: no readable source; its functions are not seen inside")
-    else:
-        notes.extend(f"{file}: {name} is not seen inside" for name in source.skipped)
     return source
 
 

@@ -24,10 +24,9 @@ CodeKey = tuple[str, int]
 
 @dataclass(frozen=True, eq=False)
 class Instrumented:
-    """A file's rewritten functions, by qualified name and first line, and what was skipped."""
+    """A file's rewritten functions, by qualified name and first line."""
 
     functions: dict[CodeKey, CodeType]
-    skipped: tuple[str, ...]
 
 
 def instrument(file: str, lines: frozenset[int] | None = None) -> Instrumented | None:
@@ -64,7 +63,7 @@ def _instrument(file: str, lines: frozenset[int] | None, _stamp: int) -> Instrum
             code = compile(rewritten, file, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError):
         return None
-    return Instrumented(dict(functions_in(code)), tuple(rewriter.skipped))
+    return Instrumented(dict(functions_in(code)))
 
 
 def _parsed(source: str, file: str, lines: frozenset[int] | None) -> ast.Module:

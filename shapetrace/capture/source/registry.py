@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from shapetrace.records.trace import Site
 
-ENTER, SEE, SEE_ALL, SEE_ATTRIBUTE, BEGIN, HOLD, MARK, EXIT, SHIELD = (
+ENTER, SEE, SEE_ALL, SEE_ATTRIBUTE, BEGIN, HOLD, MARK, EXIT, SHIELD, PASS = (
     f"\0shapetrace:{name}"
     for name in [
         "enter",
@@ -19,6 +19,7 @@ ENTER, SEE, SEE_ALL, SEE_ATTRIBUTE, BEGIN, HOLD, MARK, EXIT, SHIELD = (
         "mark",
         "exit",
         "shield",
+        "pass",
     ]
 )
 """Constants in rewritten code, which `swap` replaces by the functions themselves."""
@@ -70,6 +71,8 @@ class Registry:
 
     bindings: list[Binding] = field(default_factory=list)
     functions: list[FunctionSite] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+    """What is not seen inside of, each as a note says it."""
 
 
 REGISTRY = Registry()

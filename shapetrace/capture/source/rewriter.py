@@ -19,6 +19,7 @@ from shapetrace.capture.source.registry import (
     EXIT,
     HOLD,
     MARK,
+    PASS,
     REGISTRY,
     SEE,
     SEE_ALL,
@@ -47,6 +48,7 @@ SHIELDED = frozenset({"svdvals", "eigvalsh", "eigvals", "flex_attention"})
 """Functions that behave differently under any dispatch mode: called with none active."""
 
 _Node = TypeVar("_Node", bound=ast.AST)
+_Function = TypeVar("_Function", ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def _call(function: str, *arguments: ast.expr) -> ast.Call:
@@ -74,7 +76,6 @@ class Rewriter(ast.NodeTransformer):
         self.returns = ""
         self.owner = -1
         self._in_class = False
-        self.skipped: list[str] = []
 
     # Scopes.
 
@@ -91,13 +92,11 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        self.skipped.append(f"{self._qualname(node.name)} (async)")
-        return node
+        return self._passed(node, "async")
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         if is_generator(node):
-            self.skipped.append(f"{self._qualname(node.name)} (generator)")
-            return node
+            return self._passed(node, "generator")
         if node.name.startswith("__") and node.name.endswith("__"):
             return node  # protocol methods run inside other machinery, torch's included
         saved = self.in_function, self.predeclared, self.declared, self.returns
@@ -111,6 +110,15 @@ class Rewriter(ast.NodeTransformer):
         self._rewrite_body(node, qualname)
         del self.scope[-2:]
         self.in_function, self.predeclared, self.declared, self.returns = saved
+        return node
+
+    def _passed(self, node: _Function, kind: str) -> _Function:
+        """A function whose frame may rest: it only says that it was entered."""
+        REGISTRY.passed.append(f"{self.file}: {self._qualname(node.name)} ({kind})")
+        number = ast.Constant(len(REGISTRY.passed) - 1)
+        first = 1 if ast.get_docstring(node, clean=False) is not None else 0
+        said = self._statement(_call(PASS, number), node.body[min(first, len(node.body) - 1)])
+        node.body.insert(first, said)
         return node
 
     def _qualname(self, name: str) -> str:

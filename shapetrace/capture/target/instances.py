@@ -21,7 +21,13 @@ from shapetrace.capture.weightless.modes import makes_real_tensors
 Axes = dict[int, tuple[str, ...]]
 """By identity of an input tensor, the name of each axis; empty where it has none."""
 
-_BY_RANK = {1: ("B",), 2: ("B", "n"), 3: ("B", "n", ""), 4: ("B", "", "H", "W")}
+_BY_RANK = {
+    1: ("B",),
+    2: ("B", "n"),
+    3: ("B", "n", ""),
+    4: ("B", "", "H", "W"),
+    5: ("B", "", "D", "H", "W"),
+}
 """What the axes of an input are guessed to be; features (the last of three) are left alone."""
 _FEATURES = {2: ("B", "")}
 
@@ -196,8 +202,9 @@ def name_axes(inputs: CallInputs, dims: Mapping[str, int] | None) -> tuple[Axes,
     """
     axes: Axes = {}
     sizes: dict[str, int] = {}
-    for _, tensor in inputs.tensors():
-        if tensor.layout is torch.strided:
+    # What may be a mask of positions is looked at last, when the positions are known.
+    for _, tensor in sorted(inputs.tensors(), key=lambda item: _is_square(item[1])):
+        if tensor.layout is torch.strided and not tensor.is_nested:
             shape = tuple(tensor.shape)
             named = _guess(tensor, sizes) if dims is None else _given(shape, dims)
             axes[id(tensor)] = named
@@ -216,11 +223,24 @@ def _given(shape: tuple[int, ...], dims: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _is_square(tensor: torch.Tensor) -> bool:
+    """Whether a tensor may be a mask: a square for each batch or head, or one for all."""
+    if tensor.is_nested or tensor.layout is not torch.strided:
+        return False
+    rank = tensor.dim()
+    like_mask = rank in (2, 4) or (rank == 3 and not tensor.is_floating_point())  # noqa: PLR2004
+    return like_mask and tensor.shape[-1] == tensor.shape[-2]
+
+
 def _guess(tensor: torch.Tensor, sizes: Mapping[str, int]) -> tuple[str, ...]:
     """Names by position; one that means another size in an earlier input is not given."""
     rank = tensor.dim()
+    n, batch = sizes.get("n"), sizes.get("B")
+    if _is_square(tensor) and tensor.shape[-1] == n and n != batch:
+        lead = ["B" if size == batch else "" for size in tensor.shape[:1]][: rank - 2]
+        return (*lead, *[""] * (rank - 2 - len(lead)), "n", "n")
     is_features = rank == 2 and tensor.is_floating_point()  # noqa: PLR2004 - rows of features
-    names = (_FEATURES if is_features else _BY_RANK).get(rank, ("",) * rank)
+    names = (_FEATURES if is_features else _BY_RANK).get(rank, ("B", *[""] * (rank - 1))[:rank])
     return tuple(
         name if sizes.get(name, size) == size else ""
         for name, size in zip(names, tensor.shape, strict=True)
@@ -238,6 +258,8 @@ def resized_inputs(inputs: CallInputs, axes: Axes, sizes: Mapping[str, int]) -> 
 
 def _resized(value: Any, axes: Axes, sizes: Mapping[str, int]) -> Any:
     if isinstance(value, torch.Tensor):
+        if value.is_nested:
+            return value
         names = axes.get(id(value), ("",) * value.dim())
         shape = [sizes.get(n, s) if n else s for n, s in zip(names, value.shape, strict=True)]
         return _repeated(value, shape) if makes_real_tensors() else _zeros(value, shape)

@@ -64,9 +64,7 @@ def packed_in(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     Yields:
         Each tensor with a name: ``weight`` or ``bias``, numbered where there are several.
     """
-    packed = [
-        value for value in list(vars(module).values()) if isinstance(value, torch.ScriptObject)
-    ]
+    packed = _packed_objects(module)
     half = torch.float16 in (vars(module).get("dtype"), vars(module).get("weight_dtype"))
     tensors = [tensor for value in packed for tensor in _unpacked(value)]
     met: dict[int, torch.Tensor] = {}
@@ -91,8 +89,14 @@ def packed_shape(value: torch.ScriptObject) -> tuple[int, ...] | None:
 
 def is_packed(model: nn.Module) -> bool:
     """Whether a model holds packed objects, as quantised ones do."""
-    held = (value for module in members.modules(model) for value in vars(module).values())
-    return any(isinstance(value, torch.ScriptObject) for value in held)
+    return any(_packed_objects(module) for module in members.modules(model))
+
+
+def _packed_objects(module: nn.Module) -> list[torch.ScriptObject]:
+    """The packed objects of a module: a scripted one's own object is none."""
+    if isinstance(module, torch.jit.ScriptModule):
+        return []
+    return [value for value in list(vars(module).values()) if isinstance(value, torch.ScriptObject)]
 
 
 def _unpacked(value: Any) -> Iterator[torch.Tensor]:
