@@ -95,6 +95,7 @@ class _Namer:
                 yield f"`{name}` names no axis: nothing that is known to be fixed has size {size}"
 
     def of_record(self, key: Key, record: TensorRecord, maker: str) -> tuple[Dim, ...]:
+        key = self.probing.equals.get(key, key)
         runs = seen_by(self.probing, key, record.shape, lambda run: run.shapes)
         if runs is None:
             first = (in_first_layer(key[0]), *key[1:])
@@ -104,7 +105,8 @@ class _Namer:
         return tuple(map(_agreed, declared, probed))
 
     def of_parameter(self, parameter: ParameterRecord) -> tuple[Dim, ...]:
-        runs = seen_by(self.probing, parameter.path, parameter.shape, lambda run: run.parameters)
+        path = self.probing.equal_parameters.get(parameter.path, parameter.path)
+        runs = seen_by(self.probing, path, parameter.shape, lambda run: run.parameters)
         if runs is None:
             first = in_first_layer(parameter.path)
             runs = seen_by(self.probing, first, parameter.shape, lambda run: run.parameters)
@@ -120,7 +122,7 @@ class _Namer:
         together, apart = seen.axis(axis)
         moved = tuple((name, run.sizes.get(name, 0), other) for name, run, other in together)
         alone = tuple((name, run.sizes.get(name, 0), other) for name, run, other in apart)
-        owners = tuple(_owners(path))
+        owners = tuple(self._owners(path))
         key = (size, moved, alone, owners)
         if key not in self._known:
             self._known[key] = self._worked_out(size, together, apart, owners)
@@ -203,6 +205,14 @@ class _Namer:
         ]
         return replace(dim, detail="; ".join([dim.detail, *told])) if told else dim
 
+    def _owners(self, path: str) -> Iterator[str]:
+        """The module that a scope belongs to, and the modules around it, innermost first."""
+        parts = [part for part in path.split(".") if part and not part.endswith("()")]
+        known = self.probing.base.attributes if self.probing.base is not None else {}
+        for end in range(len(parts), -1, -1):
+            owner = ".".join(parts[:end])
+            yield owner if owner in known else in_first_layer(owner)
+
     def _aliased(self, dim: Dim) -> Dim:
         self._used.update(names_in(dim.name))
         if not self.aliases:
@@ -212,7 +222,7 @@ class _Namer:
 
     def _unprobed(self, size: int, path: str) -> Dim:
         """What an attribute of the module says, if just one has this size; else the number."""
-        held = self._held(size, tuple(_owners(path)), [])
+        held = self._held(size, tuple(self._owners(path)), [])
         unseen = Dim(str(size), "literal", "not seen in any probe")
         return self._aliased(held) if held is not None else unseen
 
@@ -277,10 +287,3 @@ def _agreed(declared: Dim | None, probed: Dim) -> Dim:
     if probed.evidence == "probe" and probed.name != declared.name:
         return replace(declared, detail=f'declared "{declared.detail}"; probed: {probed.name}')
     return replace(declared, detail=f'declared "{declared.detail}"')
-
-
-def _owners(path: str) -> Iterator[str]:
-    """The module that a scope belongs to, and the modules around it, innermost first."""
-    parts = [part for part in path.split(".") if part and not part.endswith("()")]
-    for end in range(len(parts), -1, -1):
-        yield ".".join(parts[:end])

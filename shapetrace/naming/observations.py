@@ -48,6 +48,8 @@ class Probing:
             reach as far as the model lets them.
         given: Sizes that the user named and no input has: the model's own.
         unnamed: By place (``x[0]``), the input axes that were given as a number alone.
+        equals: For records of layers that were left out of the runs, their equals in others.
+        equal_parameters: The same of parameters and buffers.
         notes: What could not be probed, and why.
     """
 
@@ -61,6 +63,8 @@ class Probing:
     apart: dict[str, dict[str, list[Observation]]] = field(default_factory=dict)
     given: dict[str, int] = field(default_factory=dict)
     unnamed: dict[str, int] = field(default_factory=dict)
+    equals: dict[Key, Key] = field(default_factory=dict)
+    equal_parameters: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 

@@ -18,6 +18,7 @@ from shapetrace.capture.probing.choose_sizes import (
     sizes_alone,
     tied_groups,
 )
+from shapetrace.capture.probing.fewer_layers import Shallow, shallow
 from shapetrace.capture.probing.probe_runs import ProbeRuns
 from shapetrace.capture.probing.trial_sizes import first_trials, halves, second_trials
 from shapetrace.capture.recorder.swap import swap
@@ -72,31 +73,52 @@ class _Prober:
         self.subject = subject
         self.report = report
         self.runs = ProbeRuns(subject)
-        self.result = Probing(
-            None,
-            inputs=dict(subject.guessed),
-            given=dict(subject.given),
-            unnamed=dict(subject.loose),
-        )
         self.sizes = self.runs.sizes
+        self._begin(None, None)
+
+    def _begin(self, base: Observation | None, shallow: Shallow | None) -> None:
+        """Forget all that was seen but the first run."""
+        self._shallow = shallow
         self._groups: dict[str, Group] = {}
+        self._whole: list[Observation] = []
+        self.result = Probing(
+            base,
+            inputs=dict(self.subject.guessed),
+            given=dict(self.subject.given),
+            unnamed=dict(self.subject.loose),
+            equals={**shallow.records} if shallow is not None else {},
+            equal_parameters={**shallow.parameters} if shallow is not None else {},
+            notes=[*self.runs.notes],
+        )
 
     def probe(self) -> Probing:
         entered = self.runs.enter()
-        self.result.notes += self.runs.notes
+        self._begin(None, None)
         if not entered:
             return self.result
         swapped = swap(self.runs.wanted)
         try:
-            self.result.base = self.runs.observe({})
-            if self.result.base is not None:
-                self._probe_names()
+            whole = self.runs.observe({})
+            if whole is not None:
+                self._probe_all(whole)
         finally:
             swapped.undo()
         return self.result
 
-    def _probe_names(self) -> None:
+    def _probe_all(self, whole: Observation) -> None:
+        """Probe with few layers where that can be; with all, should they not be equal after all."""
+        few = shallow(self.runs, whole) if self.subject.rebuilt else None
+        self._begin(few.base if few is not None else whole, few)
+        if not self._probe_names():
+            self.runs.fewer.clear()
+            self._begin(whole, None)
+            self._probe_names()
+
+    def _probe_names(self) -> bool:
+        """Probe every name; whether layers that stand for others turned out to be equal."""
+        self.result.irrelevant.update(self.runs.fewer)
         names = [*self.subject.dims, *(self.subject.integers if self.subject.rebuilt else ())]
+        names = [name for name in names if name not in self.runs.fewer]
         quiet = [name for name in names if seems_shapeless(name)]
         if len(quiet) > 1 and self._moves_nothing(quiet):
             self.result.irrelevant.update(quiet)
@@ -110,6 +132,7 @@ class _Prober:
             self.result.notes.append(note)
         self._settle()
         self._try_elsewhere()
+        return self._shallow is None or self._stands(self._shallow)
 
     def _untied(self, stuck: Sequence[str]) -> list[str]:
         """Probe together what does not run alone; what is left."""
@@ -156,26 +179,38 @@ class _Prober:
         alone = {n for n in self.sizes if n in self.result.irrelevant and not seems_shapeless(n)}
         dims = set(self.subject.dims)
         sizes = {n: size for n, size in self.sizes.items() if n in leading | alone and size}
-        for changes in first_trials(sizes, dims):
+        first, *others = first_trials(sizes, dims)
+        self._whole = self._tried(first, dims, whole=True)
+        self.result.joint += self._whole
+        for changes in others:
             self.result.joint += self._tried(changes, dims)
         if refuted(self.result):
             for changes in second_trials(sizes, dims):
                 self.result.holdouts += self._tried(changes, dims)
 
-    def _tried(self, changes: Mapping[str, int], dims: Collection[str]) -> list[Observation]:
+    def _stands(self, few: Shallow) -> bool:
+        """Whether layers stood for others in runs of all layers that moved every size."""
+        base = few.base.sizes
+        moved = {n for run in self._whole for n, size in run.sizes.items() if size != base[n]}
+        return moved.issuperset(self.result.moved) and all(map(few.holds, self._whole))
+
+    def _tried(
+        self, changes: Mapping[str, int], dims: Collection[str], *, whole: bool = False
+    ) -> list[Observation]:
         """A run with sizes changed; where it fails, two that change less."""
-        whole: dict[str, int] = {}
+        scaled: dict[str, int] = {}
         for name, size in changes.items():
             group = self._groups.get(self.runs.label(name), (name,))
-            whole.update(self._scaled(group, size) or {})
-        if all(size == self.sizes[name] for name, size in whole.items()):
+            scaled.update(self._scaled(group, size) or {})
+        if all(size == self.sizes[name] for name, size in scaled.items()):
             return []
-        seen = self.runs.observe(whole)
+        seen = self.runs.observe(scaled, whole=whole)
         if seen is not None:
             return [seen]
         if len(changes) == 1:
             return []
-        return [run for half in halves(changes, dims) for run in self._tried(half, dims)]
+        parts = halves(changes, dims)
+        return [run for part in parts for run in self._tried(part, dims, whole=whole)]
 
     def _moves_nothing(self, names: Sequence[str]) -> bool:
         seen = self.runs.observe({name: 2 * self.sizes[name] for name in names})

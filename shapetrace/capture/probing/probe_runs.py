@@ -41,6 +41,7 @@ class ProbeRuns:
         wanted: The functions that a run enters, once `enter` has found out.
         weightless: The way to run that works.
         notes: What could not be done.
+        fewer: Numbers of layers that runs have instead of the model's own.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -50,6 +51,7 @@ class ProbeRuns:
         self.wanted: Wanted = {}
         self.weightless: Weightless = meta
         self.notes: list[str] = []
+        self.fewer: dict[str, int] = {}
         self._recorder = Recorder({}, operators=False)
         self._watched: Wanted = {}
 
@@ -85,15 +87,19 @@ class ProbeRuns:
             return True
         return is_small(lambda: self.subject.build(self.subject.integers))
 
-    def observe(self, changes: Mapping[str, int], *, partly: bool = False) -> Observation | None:
+    def observe(
+        self, changes: Mapping[str, int], *, partly: bool = False, whole: bool = False
+    ) -> Observation | None:
         """What a run with some sizes changed saw; None when it fails.
 
         Args:
             changes: Other sizes, by name.
             partly: Whether a run that fails counts as far as it got.
+            whole: Whether the model has all its layers.
         """
+        fewer = {} if whole else self.fewer
         try:
-            model = self._run(changes, partly=partly)
+            model = self._run({**fewer, **changes}, partly=partly)
         except Exception:  # noqa: BLE001 - a size that the model refuses is no evidence
             return None
         names, _ = module_names(model)
