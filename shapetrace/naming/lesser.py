@@ -1,4 +1,4 @@
-"""Names for an axis that is the lesser, or the greater, of two sizes.
+"""Names for an axis that is the lesser or greater of two sizes, or a whole multiple of one.
 
 A slice that reaches over the end, the crop of one image to another's size, the rank of a
 matrix: moved alone, the smaller of the two is all that there is. Runs in which sizes change
@@ -8,7 +8,7 @@ places show both.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 from math import prod
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ class _Atom(NamedTuple):
 
 
 def name_lesser(points: Sequence[Point], names: Sequence[str]) -> str | None:
-    """The simplest ``min(a,b)`` or ``max(a,b)`` that an axis is at every point.
+    """The simplest ``min(a,b)``, ``max(a,b)`` or ``a//b*b`` that an axis is at every point.
 
     Args:
         points: What was measured; both sides have to show, each at a point where the other
@@ -60,6 +60,7 @@ def _factors(points: Sequence[Point], names: Sequence[str]) -> Iterator[tuple[st
 def _extremes(
     points: Sequence[Point], names: Sequence[str], axis: tuple[int, ...]
 ) -> Iterator[tuple[float, str]]:
+    yield from _rounded(points, names, axis)
     atoms = list(_atoms(points, names, axis))
     for word, bounds in (("min", _above), ("max", _below)):
         fitting = [atom for atom in atoms if bounds(atom.values, axis)]
@@ -68,6 +69,15 @@ def _extremes(
                 first, second = (other, one) if one.term.text.isdecimal() else (one, other)
                 text = f"{word}({first.term.text},{second.term.text})"
                 yield one.term.cost + other.term.cost, text
+
+
+def _rounded(
+    points: Sequence[Point], names: Sequence[str], axis: tuple[int, ...]
+) -> Iterator[tuple[float, str]]:
+    """``width//h*h``: what is left of a width that is shared out evenly."""
+    for one, other in permutations(names, 2):
+        if all(s[one] // s[other] * s[other] == x for (s, _), x in zip(points, axis, strict=True)):
+            yield 0.0, f"{one}//{other}*{other}"
 
 
 def _above(values: tuple[int, ...], axis: tuple[int, ...]) -> bool:

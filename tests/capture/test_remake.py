@@ -53,7 +53,8 @@ class Counting(nn.Module):
             self.inner = nn.Linear(width, width)
 
         def forward(self, x):
-            return self.inner(x)
+            y = self.inner(x)
+            return x + y
 
     def __init__(self, *widths: int) -> None:
         super().__init__()
@@ -154,7 +155,7 @@ def names(trace, function, variable):
 def test_a_number_that_counts_equal_modules_is_no_size():
     for size in (3, 7, 9):
         trace = shapetrace.trace(Counting(size), torch.ones(2, size), dims={"B": 2})
-        assert names(trace, "Layer.forward", "return") == {f"B {size}"}
+        assert names(trace, "Layer.forward", "y") == {f"B {size}"}
         assert "layers.0 ... x12" in str(trace)
 
 

@@ -20,7 +20,7 @@ from shapetrace.capture.probing.choose_sizes import (
 )
 from shapetrace.capture.probing.fewer_layers import Shallow, shallow
 from shapetrace.capture.probing.probe_runs import ProbeRuns
-from shapetrace.capture.probing.trial_sizes import first_trials, halves, second_trials
+from shapetrace.capture.probing.trial_sizes import far_trials, first_trials, halves, second_trials
 from shapetrace.capture.recorder.swap import swap
 from shapetrace.capture.source.discover import Wanted
 from shapetrace.capture.target.subject import Subject
@@ -179,11 +179,15 @@ class _Prober:
         alone = {n for n in self.sizes if n in self.result.irrelevant and not seems_shapeless(n)}
         dims = set(self.subject.dims)
         sizes = {n: size for n, size in self.sizes.items() if n in leading | alone and size}
+        if not self.runs.may_grow():
+            return
         first, *others = first_trials(sizes, dims)
         self._whole = self._tried(first, dims, whole=True)
         self.result.joint += self._whole
         for changes in others:
             self.result.joint += self._tried(changes, dims)
+        for changes in far_trials({n: size for n, size in sizes.items() if n not in dims}):
+            self.result.joint += self._tried(changes, dims, split=False)
         if refuted(self.result):
             for changes in second_trials(sizes, dims):
                 self.result.holdouts += self._tried(changes, dims)
@@ -195,7 +199,12 @@ class _Prober:
         return moved.issuperset(self.result.moved) and all(map(few.holds, self._whole))
 
     def _tried(
-        self, changes: Mapping[str, int], dims: Collection[str], *, whole: bool = False
+        self,
+        changes: Mapping[str, int],
+        dims: Collection[str],
+        *,
+        whole: bool = False,
+        split: bool = True,
     ) -> list[Observation]:
         """A run with sizes changed; where it fails, two that change less."""
         scaled: dict[str, int] = {}
@@ -207,7 +216,7 @@ class _Prober:
         seen = self.runs.observe(scaled, whole=whole)
         if seen is not None:
             return [seen]
-        if len(changes) == 1:
+        if len(changes) == 1 or not split:
             return []
         parts = halves(changes, dims)
         return [run for part in parts for run in self._tried(part, dims, whole=whole)]

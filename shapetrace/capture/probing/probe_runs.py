@@ -30,6 +30,8 @@ from shapetrace.naming.name_trace import Observation, keyed
 
 _LONGEST = 120
 """Of what is quoted of an error in a note."""
+_MOST_REAL = 100_000
+"""Weights of a model that is really run at many times its sizes."""
 
 
 class ProbeRuns:
@@ -86,6 +88,12 @@ class ProbeRuns:
         if self.subject.packed:  # without values it can't be built to be measured
             return True
         return is_small(lambda: self.subject.build(self.subject.integers))
+
+    def may_grow(self) -> bool:
+        """Whether a run at many times the sizes is harmless: weightless ones need no memory."""
+        return self.weightless is not real or is_small(
+            lambda: self.subject.build(self.subject.integers), _MOST_REAL
+        )
 
     def observe(
         self, changes: Mapping[str, int], *, partly: bool = False, whole: bool = False

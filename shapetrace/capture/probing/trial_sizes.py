@@ -12,12 +12,13 @@ _FACTOR = 5
 """Of what is made larger; no size is probed at it before. The large ones take it twice, so that
 what divided them still does."""
 _LARGE = 16
+_STEPS = 7
 _LEAST = 2
 """1 is not a size like others: it broadcasts."""
 
 
 def first_trials(sizes: Mapping[str, int], dims: Collection[str]) -> Iterator[dict[str, int]]:
-    """All larger, all smaller, and each half of them larger while the other is smaller.
+    """All larger, all smaller, each half larger while the other is smaller, and odd ones.
 
     Args:
         sizes: What can be changed, with the sizes of the real run.
@@ -26,6 +27,22 @@ def first_trials(sizes: Mapping[str, int], dims: Collection[str]) -> Iterator[di
     up = {name: _larger(size, is_dim=name in dims) for name, size in sizes.items()}
     down = {name: _smaller(size, is_dim=name in dims) for name, size in sizes.items()}
     yield from _mixed(up, down, dims)
+    yield {name: 3 * size + 1 for name, size in sizes.items() if name not in dims}
+
+
+def far_trials(sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """The model's sizes so far apart, in either order, that any two of them change places.
+
+    Factors are powers of 4, so that what divides another mostly still does in one of the two.
+
+    Args:
+        sizes: What the model is made from, with the sizes of the real run.
+    """
+    last = len(sizes) - 1
+    if last > 0:
+        steps = [round(place * min(last, _STEPS) / last) for place in range(last + 1)]
+        for exponents in (steps, steps[::-1]):
+            yield {n: s * 4**e for (n, s), e in zip(sizes.items(), exponents, strict=True)}
 
 
 def second_trials(sizes: Mapping[str, int], dims: Collection[str]) -> Iterator[dict[str, int]]:
@@ -36,6 +53,7 @@ def second_trials(sizes: Mapping[str, int], dims: Collection[str]) -> Iterator[d
         for n, size in sizes.items()
     }
     yield from _mixed(up, down, dims)
+    yield {name: 2 * size + 3 for name, size in sizes.items() if name not in dims}
 
 
 def _mixed(
@@ -64,7 +82,7 @@ def _larger(size: int, *, is_dim: bool) -> int:
 def _smaller(size: int, *, is_dim: bool) -> int:
     if is_dim:
         return _LEAST + 1 if size > _LEAST + 2 else _LEAST
-    return size // 2 if size % 2 == 0 else size
+    return size // 2 if size % 2 == 0 and size > _LEAST else size
 
 
 def halves(

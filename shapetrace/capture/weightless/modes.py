@@ -56,11 +56,11 @@ def makes_real_tensors() -> bool:
     return type(made) is torch.Tensor and made.device.type != "meta"
 
 
-def is_small(build: Callable[[], nn.Module]) -> bool:
+def is_small(build: Callable[[], nn.Module], most: int = _MOST_ELEMENTS) -> bool:
     """Whether a model may well be built with real weights; one that can't be told is."""
     try:
         with meta():
             model = build()
     except Exception:  # noqa: BLE001 - a constructor that looks at values
         return True
-    return sum(parameter.numel() for parameter in members.parameters(model)) <= _MOST_ELEMENTS
+    return sum(parameter.numel() for parameter in members.parameters(model)) <= most
