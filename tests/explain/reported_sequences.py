@@ -240,6 +240,52 @@ class EllipsisSum(nn.Module):
         return torch.einsum("...id,...jd->...ij", x, y)
 
 
+@reported(
+    f(2, 5, 8),
+    yes(5, 2),
+    axes=[(0, "padding", 5), (1, "padding", 2), (0, "x", 2), (1, "x", 5)],
+)
+class EncoderPaddingTransposed(nn.Module):
+    """Padding as sequence and batch for an encoder that takes the batch first."""
+
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 1)
+        self.eval()
+
+    @torch.no_grad()
+    def forward(self, x, padding):
+        return self.encoder(x, src_key_padding_mask=padding)
+
+
+@reported(
+    f(2, 5, 8),
+    f(4, 4),
+    axes=[(0, "mask", 4), (1, "x", 5)],
+)
+class EncoderMaskTooSmall(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 1)
+
+    def forward(self, x, mask):
+        return self.encoder(x, mask=mask)
+
+
+@reported(f(4, 6), words=["`x` has 2 axes", "axis 2 is asked for"])
+class MeanOverPixels(nn.Module):
+    def forward(self, x):
+        return x.mean(dim=2)
+
+
+@reported(f(4, 6), words=["`x` has 2 axes", "3 are put in order"])
+class PermutedTooFar(nn.Module):
+    def forward(self, x):
+        return x.permute(0, 2, 1)
+
+
 @reported(f(2, 5, 8), words=["`self.attend(x)` is None"])
 class NothingReturned(nn.Module):
     """A helper that forgot its return."""

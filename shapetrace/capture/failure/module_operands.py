@@ -124,7 +124,8 @@ def _inside(name: str, module: nn.Module, failed: nn.Module) -> str:
 def _parameters(module: nn.Module) -> list[str]:
     """The names of the parameters of a module's forward."""
     code = getattr(type(module).forward, "__code__", None)
-    return list(code.co_varnames[1 : code.co_argcount]) if code is not None else []
+    names = list(code.co_varnames[1 : code.co_argcount]) if code is not None else []
+    return ["input" if name == "x" else name for name in names]
 
 
 def _bound(inner: list[Place], module: nn.Module) -> dict[str, Any]:

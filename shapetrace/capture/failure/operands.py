@@ -164,7 +164,8 @@ def _deepest(below: list[Place]) -> Place | None:
     """The innermost running forward of one of torch's modules."""
     for place in reversed(below):
         owner = place.frame.f_locals.get("self")
-        if isinstance(owner, nn.Module) and is_internal(place.file):
+        is_forward = place.frame.f_code.co_name == "forward"
+        if is_forward and isinstance(owner, nn.Module) and is_internal(place.file):
             return place
     return None
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _BATCHED = 3
 _ATTENTION = r"MultiheadAttention|multi_head_attention_forward"
+_LAYERS = rf"{_ATTENTION}|TransformerEncoder(Layer)?"
 
 
 @rule(_ATTENTION)
@@ -66,15 +67,16 @@ def _sequence(call: FailedCall, operand: Operand) -> int | None:
     """The axis on which positions lie."""
     if call.module is None or len(sizes(operand)) != _BATCHED:
         return 0 if len(sizes(operand)) == _BATCHED - 1 else None
-    first = any(o.role == "batch_first" and o.value == "True" for o in call.failure.operands)
-    return 1 if first else 0
+    first = [o.value == "True" for o in call.failure.operands if o.role == "batch_first"]
+    nested = call.operation == "TransformerEncoder"  # its own masks: only with batch_first
+    return 1 if nested or True in first else 0
 
 
-@rule(_ATTENTION)
+@rule(_LAYERS)
 def mask_of_pairs(call: FailedCall) -> Iterator[Clash]:
     """A mask of queries and keys is ``n m``, or ``B*h n m``."""
-    mask = call.tensor(-9, "attn_mask")
-    query, key = call.tensor(0, "query"), call.tensor(1, "key")
+    mask = call.tensor(-9, "attn_mask", "src_mask", "mask")
+    query, key = call.tensor(0, "query", "src"), call.tensor(1, "key", "src")
     said = call.match(
         r"The shape of the \dD attn_mask is torch\.Size\(\[([\d, ]*)\]\), but should be "
         r"\(([\d, ]*)\)"
@@ -115,10 +117,14 @@ def _listed(shape: Shape) -> str:
     return " ".join(map(str, shape))
 
 
-@rule(_ATTENTION)
+@rule(_LAYERS)
 def mask_of_keys(call: FailedCall) -> Iterator[Clash]:
     """A mask of padding is ``B m``."""
-    mask, key = call.tensor(-9, "key_padding_mask"), call.tensor(1, "key")
+    mask = call.tensor(-9, "key_padding_mask", "src_key_padding_mask")
+    key = call.tensor(1, "key", "src")
+    if call.match(r"Mask size should match input size|mask shape should be \(B, L\)"):
+        yield from _unlike_keys(call, mask, key)
+        return
     said = call.match(r"key_padded_mask\.shape\[(\d)\] to be (\d+), but got (\d+)")
     if mask is None or key is None or said is None or len(sizes(key)) != _BATCHED:
         return
@@ -130,6 +136,21 @@ def mask_of_keys(call: FailedCall) -> Iterator[Clash]:
     if sizes(key)[place] == wanted:
         what = "the sequence of keys" if axis == 1 else "the batch"
         yield pair(mask, axis, key, place, note=f" ({what})")
+
+
+def _unlike_keys(call: FailedCall, mask: Operand | None, key: Operand | None) -> Iterator[Clash]:
+    """A mask of padding that is not ``B m``, of which torch says no sizes."""
+    place = _sequence(call, key) if key is not None else None
+    if mask is None or key is None or place is None or len(sizes(key)) != _BATCHED:
+        return
+    if len(sizes(mask)) != 2:  # noqa: PLR2004 - batch and keys
+        yield ranks(mask, "a mask of padding has 2")
+        return
+    for axis, other in enumerate((1 - place, place)):
+        if sizes(mask)[axis] != sizes(key)[other]:
+            what = "the sequence of keys" if axis == 1 else "the batch"
+            yield pair(mask, axis, key, other, note=f" ({what})")
+            return
 
 
 @rule(_ATTENTION)

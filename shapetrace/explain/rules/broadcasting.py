@@ -115,7 +115,7 @@ def expand(call: FailedCall) -> Iterator[Clash]:
             yield Clash(text, (Part(given, axis), *(Part(o) for o in asked if len(asked) == 1)))
     few = call.match(r"the number of sizes provided \((\d+)\) must be greater or equal to the")
     if few is not None and int(few[1]) < len(sizes(given)):
-        yield ranks(given, f"and {few[1]} sizes are asked for")
+        yield ranks(given, f"more than the sizes asked for ({few[1]})")
 
 
 @rule(r"assign")

@@ -8,7 +8,6 @@ from shapetrace.explain.rules.clash import (
     Clash,
     Fix,
     Part,
-    axes,
     axis_is,
     ranks,
     remake,
@@ -138,6 +137,6 @@ def resampled(call: FailedCall) -> Iterator[Clash]:
         return
     if found is not None and sizes(given)[2:] == sizes_in(found[1]):
         asked, have = len(sizes_in(found[2])), len(sizes(given))
-        yield ranks(given, f"{axes(have - 2)} of them of space; {asked} sizes are asked for")
+        yield ranks(given, f"{have - 2} of them of space; sizes asked for: {asked}")
     elif mode is not None and len(sizes(given)) == int(mode[1]):
         yield ranks(given, f"mode {mode[2]} takes {mode[3]}")

@@ -96,6 +96,8 @@ def _target_rank(call: FailedCall, logits: Operand, target: Operand) -> Iterator
     wanted = 1 if flat is not None else 3
     if (flat is None and spatial is None) or have == wanted or rank != wanted + 1:
         return
+    if "float" in target.dtype:
+        return  # meant as probabilities, of which torch says nothing here
     fixes: tuple[Fix, ...] = ()
     if have == rank and sizes(target)[1] == 1:
         fixes = (replace(target, f"{target.text}.squeeze(1)"),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, Fix, Part, axis_is, sizes
+from shapetrace.explain.rules.clash import Clash, Fix, Part, axis_is, ranks, sizes
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
 
 if TYPE_CHECKING:
@@ -60,3 +60,17 @@ def strides(call: FailedCall) -> Iterator[Clash]:
             text_of = f"use `{given.text}.reshape(...)`"
             fixes = (Fix(text_of, ((call.failure.expression, other),)),)
         yield Clash(text, (Part(given),), fixes)
+
+
+@rule(r".*")
+def axis_out_of_range(call: FailedCall) -> Iterator[Clash]:
+    """An axis that is asked for is there."""
+    given = call.tensor(0, "input", "self")
+    found = call.match(r"in range of \[-(\d+), (\d+)\], but got (-?\d+)\)")
+    ordered = call.match(r"input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)")
+    if given is None or not sizes(given):
+        return
+    if found is not None and int(found[1]) == int(found[2]) + 1 == len(sizes(given)):
+        yield ranks(given, f"and axis {found[3]} is asked for")
+    elif ordered is not None and int(ordered[1]) == len(sizes(given)):
+        yield ranks(given, f"and {ordered[2]} are put in order")
