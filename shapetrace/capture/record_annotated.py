@@ -15,6 +15,7 @@ from shapetrace.capture.source.discover import Wanted, entered, joined, own_file
 from shapetrace.capture.target.calling import call_model
 from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.subject import Subject
+from shapetrace.capture.values.code_run import CodeRun
 from shapetrace.capture.values.structure_of import Observed, observing
 from shapetrace.errors import ModelRaisedError
 from shapetrace.records.structure import Structures
@@ -68,6 +69,7 @@ def watched(
     *,
     name: str,
     config: Mapping[str, Any],
+    code: CodeRun | None = None,
 ) -> tuple[Trace, Structures]:
     """Run a model once.
 
@@ -78,15 +80,27 @@ def watched(
         own: The files whose functions' kinds of values are noted.
         name: What the model is called.
         config: What it was made from.
+        code: Where to note which code of these files runs.
 
     Returns:
         What was recorded, and what kind of value each parameter and return held.
     """
     observed = Observed()
     recording = record(model, wanted=wanted, operators=False, target=name, config=config)
-    with recording, observing(own, observed):
+    with recording, observing(own, observed), (code or CodeRun()).watching(own):
         _run(model, inputs)
     return recording.trace, observed.structures
+
+
+def code_run_by(model: nn.Module, inputs: CallInputs, files: Collection[str]) -> CodeRun | None:
+    """Which code of some files a call runs; None where the model does not run so."""
+    code = CodeRun()
+    try:
+        with code.watching(files):
+            _run(model, inputs)
+    except Exception:  # noqa: BLE001 - what the model refuses tells nothing
+        return None
+    return code
 
 
 def _run(model: nn.Module, inputs: CallInputs) -> Any:

@@ -47,10 +47,9 @@ def annotate_target(
     request.require_inputs()
     prepared = prepare(request, progress)
     origin = origin_file(request.target)
-    runs = run_all(of_target(prepared), origin, prepared.aliases, progress)
-    text = (request.target, tuple(request.arguments), tuple(request.hf_config))
+    runs = run_all(of_target(prepared), origin, prepared.aliases, progress, prepared)
     place = own_sources(runs.traces, origin)
-    proof = Proof(prepared.model, runs.calls, text, request.seed)
+    proof = Proof(prepared.model, runs.cases, request.seed)
     return _finish(runs, proof, place, wishes or Wishes(), guard=guard, progress=progress)
 
 
@@ -108,7 +107,7 @@ def annotate(
         running = of_instance(module, CallInputs(args, kwargs), dims)
         runs = run_all(running, origin, {}, lambda _: None)
         place = own_sources(runs.traces, origin)
-        return _finish(runs, Proof(module, runs.calls), place, wishes or Wishes())
+        return _finish(runs, Proof(module, runs.cases), place, wishes or Wishes())
 
 
 def _finish(
@@ -127,7 +126,7 @@ def _finish(
     """
     root, found = place
     sources = {file: _read(file) for file in found}
-    inferred = infer(runs.traces, runs.structures, sources, wishes)
+    inferred = infer(runs.traces, runs.structures, sources, wishes, runs.code.spans())
     if not inferred.tensors:
         raise ShapetraceError(
             "nothing to annotate: no function of "

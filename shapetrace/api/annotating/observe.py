@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 from torch import nn
 
 from shapetrace.annotation.inference.carry import carried
+from shapetrace.annotation.inference.paths import paths_of
+from shapetrace.api.annotating.variants import Variant, call_variants, model_variants
 from shapetrace.api.preparing.prepare import Prepared
 from shapetrace.api.preparing.probe_names import probed
 from shapetrace.api.preparing.resized_inputs import resizings
 from shapetrace.api.preparing.source_files import of_package
-from shapetrace.capture.record_annotated import Running, entered_by, watched
+from shapetrace.capture.proof.messages import ProofCase, TargetText
+from shapetrace.capture.record_annotated import Running, code_run_by, entered_by, watched
 from shapetrace.capture.source.live_functions import searched_once
-from shapetrace.capture.target.inputs import CallInputs
+from shapetrace.capture.target.inputs import CallInputs, from_specs
 from shapetrace.capture.target.instances import name_axes, subject_of
+from shapetrace.capture.target.target import resolve
+from shapetrace.capture.values.code_run import CodeRun
+from shapetrace.capture.values.members import set_training
+from shapetrace.dims.specs import InputSpecs
+from shapetrace.errors import ShapetraceError
 from shapetrace.naming.name_trace import named
 from shapetrace.records.structure import Structures
 from shapetrace.records.trace import Trace
@@ -23,12 +34,21 @@ from shapetrace.records.trace import Trace
 
 @dataclass(slots=True)
 class Runs:
-    """A model's runs, as far as annotations need them."""
+    """A model's runs, as far as annotations need them.
 
-    traces: list[Trace]
-    calls: list[CallInputs]
-    structures: Structures
+    Attributes:
+        traces: What was recorded in each.
+        cases: How to run them again.
+        structures: What kind of value each place held.
+        sizes: Of the inputs' named axes in each.
+        code: What code of the model's own files ran.
+    """
+
+    traces: list[Trace] = field(default_factory=list)
+    cases: list[ProofCase] = field(default_factory=list)
+    structures: Structures = field(default_factory=dict)
     sizes: list[dict[str, int]] = field(default_factory=list)
+    code: CodeRun = field(default_factory=CodeRun)
 
 
 def of_target(prepared: Prepared) -> Running:
@@ -39,6 +59,7 @@ def of_target(prepared: Prepared) -> Running:
     else:
         given = prepared.sizes()
         resized = [({**given, **change}, made) for change, made in others]
+        resized += [({**given, **change}, made) for change, made in _smaller(inputs.specs)]
         calls = [inputs, *(made for _, made in resized)]
         sizes = [given, *(known for known, _ in resized)]
     return Running(
@@ -49,6 +70,15 @@ def of_target(prepared: Prepared) -> Running:
         name=target.name,
         config=target.config(),
     )
+
+
+def _smaller(specs: InputSpecs) -> Iterator[tuple[dict[str, int], CallInputs]]:
+    """The inputs as small as they may be, no two sizes alike; each axis without a name alone longer."""
+    least = {name: 2 + number for number, name in enumerate(dict(specs.sizes))}
+    if any(least[name] < size for name, size in specs.sizes):
+        yield least, from_specs(specs.resized(least))
+    for place, size in specs.loose().items():
+        yield {}, from_specs(specs.resized({place: size + 3}))
 
 
 def of_instance(model: nn.Module, inputs: CallInputs, dims: Mapping[str, int] | None) -> Running:
@@ -67,47 +97,152 @@ def run_all(
     origin: str,
     aliases: Mapping[str, str],
     progress: Callable[[str], None],
+    prepared: Prepared | None = None,
 ) -> Runs:
-    """Run a model on its inputs, and on the same inputs at other sizes; name every axis.
+    """Run a model on its inputs, at other sizes and in other ways; name every axis.
 
     Args:
         running: The model and its calls.
         origin: The file that it is from; kinds of values are noted in its package alone.
         aliases: Other names for dimensions.
         progress: Told what is going on.
+        prepared: What the model came from, where it can be made in other ways.
 
     Raises:
         ShapetraceError: If the model does not run on its inputs.
     """
     progress(f"running {running.name}")
     with searched_once():
-        return _all(running, origin, aliases, progress)
+        observer = _Observer(running, origin, aliases, progress)
+        observer.as_given(prepared)
+        observer.in_other_ways(prepared)
+    return observer.runs
 
 
-def _all(
-    running: Running,
-    origin: str,
-    aliases: Mapping[str, str],
-    progress: Callable[[str], None],
-) -> Runs:
-    model, calls, name = running.model, running.calls, running.name
-    wanted = entered_by(model, calls[0])
-    own = of_package(wanted, origin)
-    base, structures = watched(model, calls[0], wanted, own, name=name, config=running.config)
-    probing, _ = probed(running.subject, progress)
-    base = named(_undeclared(base), probing, aliases)
-    runs = Runs([base], [calls[0]], structures, [running.sizes[0]])
-    for call, given in zip(calls[1:], running.sizes[1:], strict=True):
+class _Observer:
+    """Runs a model in one way after the other, and keeps what each showed."""
+
+    def __init__(
+        self,
+        running: Running,
+        origin: str,
+        aliases: Mapping[str, str],
+        progress: Callable[[str], None],
+    ) -> None:
+        self.running, self.origin, self.aliases, self.progress = running, origin, aliases, progress
+        self.runs = Runs()
+
+    def as_given(self, prepared: Prepared | None) -> None:
+        """The calls of the running itself: as given, and at other sizes."""
+        running = self.running
+        target = None if prepared is None else _text(prepared, ())
+        self._case(running, ProofCase(running.calls, target), running.config)
+
+    def in_other_ways(self, prepared: Prepared | None) -> None:
+        """What is optional left out, flags the other way, in training: what runs other code."""
+        model, given = self.running.model, self.running.calls[0]
+        values = {} if prepared is None else prepared.target.recipe.values()
+        others = () if prepared is None or not prepared.target.rebuilds else model_variants(values)
+        for variant in (*call_variants(model.forward, given), *others):
+            if variant.always or self._is_open():
+                self._variant(variant, prepared)
+
+    def _is_open(self) -> bool:
+        """Whether a function that ran has ways to its return value, or bindings, that did not."""
+        spans = self.runs.code.spans()
+        ran = {(file, line) for file, line, _ in self.runs.structures}
+        return any(
+            (file, line) in ran and (paths.open or paths.unrun)
+            for file, found in spans.items()
+            for line, paths in paths_of(Path(file).read_bytes(), found).items()
+        )
+
+    def _variant(self, variant: Variant, prepared: Prepared | None) -> None:
         try:
-            other, more = watched(model, call, wanted, own, name=name, config={})
-        except Exception:  # noqa: BLE001, S112 - a size that the model refuses tells nothing
-            continue
-        renamed = {aliases.get(axis, axis): size for axis, size in given.items()}
-        runs.traces.append(carried(base, other, renamed))
-        runs.calls.append(call)
-        runs.sizes.append(given)
-        runs.structures = _joined(runs.structures, more)
-    return runs
+            running, target = self._other(variant, prepared)
+        except Exception:  # noqa: BLE001 - no such model, or no such call
+            return
+        files = self._files(running)
+        code = code_run_by(running.model, running.calls[0], files) if files else None
+        if code is None:
+            return
+        known = self.runs.code.spans()
+        fresh = any(found - known.get(file, frozenset()) for file, found in code.spans().items())
+        if fresh or variant.always:
+            case = ProofCase(running.calls, target, variant.training)
+            like = None if fresh else self.runs.traces[0]
+            with suppress(Exception):  # it ran without a recorder alone
+                self._case(running, case, running.config, like=like)
+
+    def _files(self, running: Running) -> list[str]:
+        try:
+            return of_package(entered_by(running.model, running.calls[0]), self.origin)
+        except ShapetraceError:  # the model does not run so
+            return []
+
+    def _other(
+        self, variant: Variant, prepared: Prepared | None
+    ) -> tuple[Running, TargetText | None]:
+        base, subject, model = self.running, self.running.subject, self.running.model
+        target = None if prepared is None else _text(prepared, ())
+        if variant.other_model and prepared is not None:
+            target = _text(prepared, variant.flags)
+            made = resolve(*target)
+            model = made.build(seed=prepared.request.seed)
+            set_training(model, mode=variant.training)
+            subject = made.subject(prepared.inputs)
+        calls = [variant.inputs(model.forward, call) for call in base.calls[:2]]
+
+        def arguments(dims: Mapping[str, int], integers: Mapping[str, int]) -> CallInputs:
+            return variant.inputs(model.forward, subject.arguments(dims, integers))
+
+        def build(integers: Mapping[str, int]) -> nn.Module:
+            return set_training(subject.build(integers), mode=variant.training)
+
+        other = replace(subject, arguments=arguments, build=build)
+        sizes = base.sizes[:2]
+        return Running(model, other, calls, sizes, base.name, base.config), target
+
+    def _case(
+        self,
+        running: Running,
+        case: ProofCase,
+        config: Mapping[str, Any],
+        *,
+        like: Trace | None = None,
+    ) -> None:
+        """Run the calls of a model; the first names its axes, or has those of a run like it."""
+        model, name = running.model, running.name
+        wanted = entered_by(model, case.calls[0])
+        own = of_package(wanted, self.origin)
+        base, ran = like, []
+        for number, (call, given) in enumerate(zip(case.calls, running.sizes, strict=True)):
+            code = CodeRun()
+            try:
+                trace, structures = watched(
+                    model, call, wanted, own, name=name, config={} if number else config, code=code
+                )
+            except Exception:
+                if number:
+                    continue  # a size that the model refuses tells nothing
+                raise
+            renamed = {self.aliases.get(axis, axis): size for axis, size in given.items()}
+            if base is None:
+                probing, _ = probed(running.subject, self.progress)
+                base = trace = named(_undeclared(trace), probing, self.aliases)
+            else:
+                trace = carried(base, trace, renamed)
+            ran.append(call)
+            self.runs.traces.append(trace)
+            self.runs.sizes.append(given)
+            self.runs.code.add(code)
+            self.runs.structures = _joined(self.runs.structures, structures)
+        self.runs.cases.append(replace(case, calls=tuple(ran)))
+
+
+def _text(prepared: Prepared, flags: Sequence[str]) -> TargetText:
+    request = prepared.request
+    return request.target, (*request.arguments, *flags), tuple(request.hf_config)
 
 
 def _undeclared(trace: Trace) -> Trace:

@@ -31,7 +31,7 @@ from jaxtyping import jaxtyped
 
 from shapetrace.capture.declared.refused import fits
 from shapetrace.capture.proof.checked_source import CHECK_LOCAL, CHECKED, checked_tree
-from shapetrace.capture.proof.messages import Failed, Fingerprint, ProofJob, Verdict
+from shapetrace.capture.proof.messages import Failed, Fingerprint, ProofCase, ProofJob, Verdict
 from shapetrace.capture.random_state import same_random_state
 from shapetrace.capture.target.calling import call_model
 from shapetrace.capture.target.inputs import CallInputs
@@ -195,8 +195,8 @@ def prove(job: ProofJob) -> Verdict:
             module = importlib.import_module(name)
             if _is_target(job, file):  # which is looked up by the file's own name
                 sys.modules[Path(file).stem] = module
-    model = members.set_training(_model(job), mode=False)
-    outputs = [fingerprint(model, call) for call in pickle.loads(job.calls)]  # noqa: S301 - our own
+    cases: list[ProofCase] = pickle.loads(job.cases)  # noqa: S301 - our own
+    outputs = [one for case in cases for one in _outputs(job, case)]
     failed = [Failed(*place, reason) for place, reason in judge.failed.items()]
     return Verdict((*failed, *judge.unseen()), tuple(outputs), judge.checks)
 
@@ -206,11 +206,16 @@ def _is_target(job: ProofJob, file: str) -> bool:
     return where.endswith(".py") and Path(where).resolve() == Path(file).resolve()
 
 
-def _model(job: ProofJob) -> torch.nn.Module:
-    if job.target is None:
+def _outputs(job: ProofJob, case: ProofCase) -> list[Fingerprint]:
+    model = members.set_training(_model(job, case), mode=case.training)
+    return [fingerprint(model, call) for call in case.calls]
+
+
+def _model(job: ProofJob, case: ProofCase) -> torch.nn.Module:
+    if case.target is None:
         model: torch.nn.Module = pickle.loads(job.model)  # noqa: S301 - our own process wrote it
         return model
-    return resolve(*job.target).build(seed=job.seed)
+    return resolve(*case.target).build(seed=job.seed)
 
 
 def fingerprint(model: torch.nn.Module, inputs: CallInputs) -> Fingerprint:

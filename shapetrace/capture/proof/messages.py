@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from shapetrace.capture.target.inputs import CallInputs
 
 Fingerprint = tuple[tuple[str, str, str], ...]
 """Of an output: each tensor's place, type and shape, and hash of its bits."""
+
+
+TargetText = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""How `shapetrace.capture.target.resolve` finds a model: text, ``--arg``, ``--hf-config``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProofCase:
+    """Calls of one model.
+
+    Attributes:
+        calls: What it is called with, in order.
+        target: What makes the model; None for the one that exists.
+        training: Whether it is in training mode.
+    """
+
+    calls: Sequence[CallInputs]
+    target: TargetText | None = None
+    training: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +39,9 @@ class ProofJob:
         modules: By name, the file of each module that is to be loaded from there.
         names: By file and number of the function, the places to be proven.
         locals: The same, variables alone; functions without any are here too.
-        calls: Pickled: a list of inputs.
+        cases: Pickled: the models' calls.
         path: Where imports are searched.
-        target: How `shapetrace.capture.target.resolve` finds the model; else None.
+        target: What makes the first model; None where it exists.
         model: The pickled model, where there is no target.
         seed: Of a target's random weights.
         folder: Where it is to run.
@@ -30,9 +51,9 @@ class ProofJob:
     modules: Mapping[str, str]
     names: Mapping[tuple[str, int], frozenset[str]]
     locals: Mapping[tuple[str, int], frozenset[str]]
-    calls: bytes
+    cases: bytes
     path: tuple[str, ...]
-    target: tuple[str, tuple[str, ...], tuple[str, ...]] | None = None
+    target: TargetText | None = None
     model: bytes = b""
     seed: int = 0
     folder: str = ""

@@ -13,14 +13,11 @@ from pathlib import Path
 from torch import nn
 
 from shapetrace.capture.proof.child import fingerprint
-from shapetrace.capture.proof.messages import Fingerprint, ProofJob, Verdict
+from shapetrace.capture.proof.messages import Fingerprint, ProofCase, ProofJob, Verdict
 from shapetrace.capture.proof.process import FORKS, forked, spawned
-from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.target import resolve
 from shapetrace.capture.values import members
 from shapetrace.errors import ShapetraceError
-
-TargetText = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +26,12 @@ class Proof:
 
     Attributes:
         model: The model.
-        calls: Its calls, one per size.
-        target: The target's text, ``--arg`` and ``--hf-config`` options, if it came so.
+        cases: Its calls, and those of others like it.
         seed: Of the target's random weights.
     """
 
     model: nn.Module
-    calls: Sequence[CallInputs]
-    target: TargetText | None = None
+    cases: Sequence[ProofCase]
     seed: int = 0
 
     def of(
@@ -60,10 +55,10 @@ class Proof:
             modules=_modules(sources),
             names=names,
             locals={place: variables.get(place, frozenset()) for place in names},
-            calls=_pickled(list(self.calls), "the inputs"),
+            cases=_pickled(list(self.cases), "the inputs"),
             path=tuple(sys.path),
-            target=self.target,
-            model=b"" if self.target is not None else _pickled(self.model, "the model"),
+            target=self.cases[0].target,
+            model=self._model() if self.cases[0].target is None else b"",
             seed=self.seed,
             folder=str(Path.cwd()),
         )
@@ -75,12 +70,19 @@ class Proof:
         Raises:
             ShapetraceError: If there is no target and the model can't be copied.
         """
-        if self.target is not None:
-            model = resolve(*self.target).build(seed=self.seed)
-        else:
-            model = pickle.loads(_pickled(self.model, "the model"))  # noqa: S301 - our own
-        calls = pickle.loads(_pickled(list(self.calls), "the inputs"))  # noqa: S301 - our own
-        return tuple(fingerprint(members.set_training(model, mode=False), call) for call in calls)
+        cases: list[ProofCase] = pickle.loads(_pickled(list(self.cases), "the inputs"))  # noqa: S301 - our own
+        found = []
+        for case in cases:
+            if case.target is not None:
+                model = resolve(*case.target).build(seed=self.seed)
+            else:
+                model = pickle.loads(self._model())  # noqa: S301 - our own
+            members.set_training(model, mode=case.training)
+            found += [fingerprint(model, call) for call in case.calls]
+        return tuple(found)
+
+    def _model(self) -> bytes:
+        return _pickled(self.model, "the model")
 
 
 def _run(job: ProofJob) -> Verdict:

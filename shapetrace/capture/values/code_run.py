@@ -46,6 +46,11 @@ class CodeRun:
         finally:
             sys.settrace(before)
 
+    def add(self, other: CodeRun) -> None:
+        """Add what another run collected."""
+        for key, (code, instructions) in other._seen.items():
+            self._seen.setdefault(key, (code, set()))[1].update(instructions)
+
     def spans(self) -> Mapping[str, frozenset[Span]]:
         """By file: the places of the instructions that ran."""
         found: dict[str, set[Span]] = {}
