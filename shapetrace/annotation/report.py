@@ -69,6 +69,7 @@ def summary(
     *,
     equal: int = 0,
     runs: int = 0,
+    invented: int = 0,
 ) -> str:
     """What was annotated, what was left out and why, in a few lines.
 
@@ -79,6 +80,7 @@ def summary(
         root: Folder that paths are relative to.
         equal: In how many runs the outputs were equal to the old ones.
         runs: How many runs, each at sizes of its own, proved it; 0 to be silent of them.
+        invented: How many sizes have a name that nobody uses, such as ``x_1`` or ``n_or_1``.
     """
     written = [one for file in files for one in file.written]
     if not written and not left_out:
@@ -100,6 +102,9 @@ def summary(
             else ("not compared: they differ from run to run without annotations too")
         )
         lines.append(f"outputs {same}")
+    if invented:
+        has = "has an invented name" if invented == 1 else "have invented names"
+        lines.append(f"{_many(invented, 'size')} {has} (x_1, n_or_1): rename at will")
     if left_out:
         lines.append("left out:")
         lines += [f"  {line}" for line in _reasons(left_out, root)]

@@ -19,6 +19,8 @@ Column = Mapping[int, Sequence[Occurrence]]
 """By number of the call: each name and size that the axis had in it."""
 ANONYMOUS = "_"
 _LONGEST = 24
+_POINTS = 3
+"""Different sizes at which an expression has to be true before it is more than chance."""
 _WORDS = (("//", "_div_"), ("/", "_div_"), ("*", "_x_"), ("+", "_plus_"), ("-", "_minus_"))
 
 
@@ -42,6 +44,8 @@ class Slugs:
         slug = re.sub(
             r"^(\d+)\*([A-Za-z]\w*)$", r"\2*\1", expression
         )  # no name begins with a digit
+        if lesser := re.fullmatch(r"(min|max)\(([\w.]+),([\w.]+)\)", slug):
+            slug = "_".join(lesser.groups())  # min_keep_n
         if not re.search(r"[(){}]", slug):
             for operator, word in _WORDS:
                 slug = slug.replace(operator, word)
@@ -63,9 +67,17 @@ def _identifier(text: str) -> str:
 
 @dataclass(slots=True)
 class AxisNames:
-    """Names for the axes of one function, given out in the order of its signature."""
+    """Names for the axes of one function, given out in the order of its signature.
+
+    Attributes:
+        slugs: Names for expressions.
+        owned: By number of the call: the whole numbers that the object holds whose method it is.
+        invented: The names that nobody uses: ``x_1``, ``n_or_1``.
+    """
 
     slugs: Slugs = field(default_factory=Slugs)
+    owned: Sequence[Mapping[str, int]] = ()
+    invented: set[str] = field(default_factory=set)
     _bound: dict[str, dict[int, int]] = field(default_factory=dict)
     _firm: set[str] = field(default_factory=set)
     _fresh: dict[str, Column] = field(default_factory=dict)
@@ -96,8 +108,58 @@ class AxisNames:
             return str(sizes.pop())
         if len(names) == 1 and names[0] is not None:
             return self._named(names[0], column)
+        if (word := self._word_of_class(column, names)) and self._fits(word, column):
+            return word
         base = self._joined(column, names, hint) if len(names) > 1 else _identifier(hint)
-        return self._like_another(column) or self._own(column, base)
+        token = self._like_another(column) or self._expression(column)
+        if token:
+            return token
+        token = self._own(column, base)
+        self.invented.add(token)
+        return token
+
+    def _word_of_class(self, column: Column, names: Sequence[str | None]) -> str:
+        """What the class calls a size that its callers call by several names; empty for nothing.
+
+        An attribute that is that size in every call: one that some caller names too, or the
+        only one where the sizes differ from object to object.
+        """
+        if not self.owned:
+            return ""
+        held = [self.owned[call] for call in column if call < len(self.owned)]
+        sizes = [size for seen in column.values() for _, size in seen]
+        if len(held) < len(column) or not all(held):
+            return ""
+        fitting = [
+            name
+            for name in held[0]
+            if all(
+                own.get(name) == size
+                for own, seen in zip(held, column.values(), strict=True)
+                for _, size in seen
+            )
+        ]
+        named = [name for name in fitting if name in names]
+        if len(named) == 1:
+            return named[0]
+        return fitting[0] if len(fitting) == 1 and len(set(sizes)) > 1 else ""
+
+    def _expression(self, column: Column) -> str:
+        """An expression in names that every call binds, true at several sizes; else empty."""
+        points = {call: (seen[0][1], self._sizes(call)) for call, seen in column.items() if seen}
+        found = []
+        for name in sorted(self._firm):
+            pairs = {(size, bound.get(name, 0)) for size, bound in points.values()}
+            if len(pairs) < _POINTS or any(not size or not given for size, given in pairs):
+                continue
+            up = {size // given for size, given in pairs if size % given == 0}
+            down = {given // size for size, given in pairs if given % size == 0}
+            if len(up) == 1 and all(size % given == 0 for size, given in pairs):
+                found.append(f"{up.pop()}*{name}")
+            elif len(down) == 1 and all(given % size == 0 for size, given in pairs):
+                found.append(f"{name}//{down.pop()}")
+        good = [one for one in found if not one.startswith("1*") and not one.endswith("//1")]
+        return good[0] if len(good) == 1 and self._evaluates(good[0], column) else ""
 
     def _like_another(self, column: Column) -> str:
         """The name of an axis that changed just as this one did; empty when none has."""

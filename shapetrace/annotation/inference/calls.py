@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -39,10 +39,12 @@ class Call:
     Attributes:
         values: By parameter's name, or ``return``: the tensors in it.
         locals: By line and name: the tensors that were bound there, in order.
+        owned: The whole numbers that the object holds whose method it is.
     """
 
     values: dict[str, list[Seen]] = field(default_factory=dict)
     locals: dict[tuple[int, str], list[Seen]] = field(default_factory=dict)
+    owned: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +56,25 @@ class Function:
     qualname: str
 
 
-def calls_of(traces: Iterable[Trace], files: Collection[str]) -> dict[Function, list[Call]]:
+Owned: TypeAlias = Mapping[str, Mapping[str, int]]
+"""By path of a module, the whole numbers that it holds itself."""
+
+
+def calls_of(
+    traces: Iterable[Trace], files: Collection[str], owned: Sequence[Owned] = ()
+) -> dict[Function, list[Call]]:
     """The calls of the functions of some files, in all traces.
 
     A call in which no tensor was bound is not in a trace and so not here.
+
+    Args:
+        traces: The runs.
+        files: The files.
+        owned: For each run, what its modules hold.
     """
     found: dict[Function, list[Call]] = {}
-    for trace in traces:
+    for number, trace in enumerate(traces):
+        held = owned[number] if number < len(owned) else {}
         calls: dict[int, Call] = {}
         for record in trace.tensors:
             site, scope = trace.sites[record.site], trace.scopes[record.scope]
@@ -68,10 +82,18 @@ def calls_of(traces: Iterable[Trace], files: Collection[str]) -> dict[Function, 
                 continue
             if record.scope not in calls:
                 function = Function(scope.file, scope.line, site.function)
-                calls[record.scope] = Call()
+                is_method = "." in site.function
+                calls[record.scope] = Call(
+                    owned=held.get(_owner(scope.path), {}) if is_method else {}
+                )
                 found.setdefault(function, []).append(calls[record.scope])
             _add(calls[record.scope], site.kind, site.line, site.name, _seen(record))
     return found
+
+
+def _owner(path: str) -> str:
+    """Path of the module whose code runs in a scope."""
+    return ".".join(part for part in path.split(".") if not part.endswith("()"))
 
 
 def _add(call: Call, kind: str, line: int, name: str, seen: Seen) -> None:

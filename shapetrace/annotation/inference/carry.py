@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from shapetrace.records.trace import TensorRecord, Trace
 
 Dims: TypeAlias = tuple[Dim, ...]
+_NUMBER = re.compile(r"\[\d+\]")
 
 
 def carried(named: Trace, other: Trace, sizes: Mapping[str, int]) -> Trace:
@@ -30,20 +32,61 @@ def carried(named: Trace, other: Trace, sizes: Mapping[str, int]) -> Trace:
     """
     known = {**_sizes(named), **sizes}
     dims = {key: record.dims for key, record in keyed(named.scopes, named.sites, named.tensors)}
-    always = _always(dims)
+    always, anywhere = _always(dims, _place), _always(dims, _container)
     tensors = tuple(
-        replace(record, dims=_fitting(dims.get(key, always.get(key[:-1])), record, known))
+        replace(
+            record,
+            dims=_fitting(
+                dims.get(key, always.get(_place(key), anywhere.get(_container(key)))), record, known
+            ),
+        )
         for key, record in keyed(other.scopes, other.sites, other.tensors)
     )
     return replace(other, tensors=tensors)
 
 
-def _always(dims: Mapping[Key, Dims | None]) -> dict[tuple[object, ...], Dims]:
-    """By place in the source, whichever time: the names that its axes had every time."""
+def completed(first: Trace, second: Trace) -> Trace:
+    """A run with the names of one naming, and of another where that one knows but a number.
+
+    Args:
+        first: The run under names that go before.
+        second: The same run under others.
+    """
+    tensors = tuple(
+        replace(one, dims=_complete(one.dims, other.dims))
+        for one, other in zip(first.tensors, second.tensors, strict=True)
+    )
+    return replace(first, tensors=tensors)
+
+
+def _complete(first: Dims | None, second: Dims | None) -> Dims | None:
+    if first is None or second is None or len(first) != len(second):
+        return second if first is None else first
+    return tuple(
+        other if one.evidence == "literal" else one
+        for one, other in zip(first, second, strict=True)
+    )
+
+
+def _place(key: Key) -> tuple[object, ...]:
+    """A place in the source, whichever time."""
+    return key[:-1]
+
+
+def _container(key: Key) -> tuple[object, ...]:
+    """A place in the source, whichever time and whichever item of a list."""
+    *place, element, _ = key
+    return (*place, _NUMBER.sub("[*]", element))
+
+
+def _always(
+    dims: Mapping[Key, Dims | None], place_of: Callable[[Key], tuple[object, ...]]
+) -> dict[tuple[object, ...], Dims]:
+    """By place: the names that its axes had every time."""
     found: dict[tuple[object, ...], list[Dims]] = {}
     for key, one in dims.items():
         if one is not None:
-            found.setdefault(key[:-1], []).append(one)
+            found.setdefault(place_of(key), []).append(one)
     return {
         place: tuple(map(_same, zip(*seen, strict=True)))
         for place, seen in found.items()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from shapetrace.annotation.inference.axes import AxisNames, Slugs
-from shapetrace.annotation.inference.calls import Call, Function, Seen, Steps, calls_of
+from shapetrace.annotation.inference.calls import Call, Function, Owned, Seen, Steps, calls_of
 from shapetrace.annotation.inference.containers import EVERY, Places, leads_to
 from shapetrace.annotation.inference.fields import fields_left_out
 from shapetrace.annotation.inference.kept_names import following
@@ -62,11 +62,13 @@ class Inferred:
         files: One plan per file that has anything to annotate.
         left_out: What gets none, and why.
         tensors: How many parameters and returns held a tensor in some call.
+        invented: How many sizes of parameters and returns have a name that nobody uses.
     """
 
     files: tuple[FilePlan, ...]
     left_out: tuple[LeftOut, ...]
     tensors: int
+    invented: int = 0
 
 
 def infer(
@@ -74,7 +76,9 @@ def infer(
     structures: Structures,
     sources: Mapping[str, bytes],
     wishes: Wishes | None = None,
+    *,
     ran: Mapping[str, frozenset[Span]] | None = None,
+    owned: Sequence[Owned] = (),
 ) -> Inferred:
     """The least general annotations that hold in all the calls of some runs.
 
@@ -84,13 +88,14 @@ def infer(
         sources: The files to annotate.
         wishes: What is asked for.
         ran: By file, the places of the code that ran; all of it when not given.
+        owned: For each run, the whole numbers that the model's modules hold.
 
     Raises:
         SyntaxError: A source can't be parsed.
     """
     wishes = wishes or Wishes()
-    found = calls_of(traces, sources.keys())
-    plans, left_out, tensors = [], [], 0
+    found = calls_of(traces, sources.keys(), owned)
+    plans, left_out, tensors, invented = [], [], 0, 0
     for file, source in sources.items():
         slugs = Slugs()
         by_line = {signature.line: signature for signature in signatures(source)}
@@ -119,7 +124,9 @@ def infer(
         unseen = list(_unseen(file, by_line, found, structures, wishes))
         left_out += [*unseen, *(() if wishes.only else fields_left_out(file, source, structures))]
         tensors += sum(draft.tensors for draft in drafts) + len(unseen)
-    return Inferred(tuple(plan for plan in plans if plan.functions), tuple(left_out), tensors)
+        invented += sum(draft.invented for draft in drafts)
+    files = tuple(plan for plan in plans if plan.functions)
+    return Inferred(files, tuple(left_out), tensors, invented)
 
 
 def _unseen(
@@ -152,6 +159,7 @@ class _Draft:
     paths: Paths = NO_PATHS
     left_out: list[LeftOut] = field(default_factory=list)
     tensors: int = 0
+    invented: int = 0
 
     def plan(self) -> FunctionPlan:
         """The function's annotations."""
@@ -159,13 +167,14 @@ class _Draft:
         if self.signature.left_alone:
             self._leave("", self.signature.left_alone)
             return FunctionPlan(function.line, function.qualname)
-        names = AxisNames(self.slugs)
+        names = AxisNames(self.slugs, [call.owned for call in self.calls])
         parameters = [
             (parameter.name, annotation)
             for parameter in self.signature.parameters
             if (annotation := self._parameter(parameter, names)) is not None
         ]
         returns = self._returned(names)
+        self.invented = len(names.invented)
         variables = tuple(self._variables(names)) if self.wishes.locals != "none" else ()
         return FunctionPlan(
             function.line,

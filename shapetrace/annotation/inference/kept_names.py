@@ -94,6 +94,7 @@ def _renamed(call: Call, names: Names) -> Call:
     return Call(
         {place: [one(seen) for seen in found] for place, found in call.values.items()},
         {place: [one(seen) for seen in found] for place, found in call.locals.items()},
+        call.owned,
     )
 
 

@@ -54,7 +54,7 @@ def refined(
         replace: Whether shapes that are there, and ``Any``, give way too.
 
     Returns:
-        The annotation; None where nothing of the old one is seen to stand for a tensor.
+        The annotation; None where it may be another name for what was seen, or allows all.
     """
     quoted = isinstance(old, cst.SimpleString)
     if isinstance(old, cst.SimpleString):
@@ -103,12 +103,20 @@ class _Merge:
                 continue
             matched |= match != ["None"]
             found += [self._made(option, nodes[code], code) for code in match]
-        if not matched and not set(left) <= set(found):
+        if not matched and not set(left) <= set(found) and not self._forbids(old):
             return None
         covered = {code for code in left for o in old if self._stands_for(o, nodes[code], code)}
         found += [code for code in left if code not in covered]
         distinct = list(dict.fromkeys(found))
         return [o for o in distinct if o != "None"] + [o for o in distinct if o == "None"]
+
+    def _forbids(self, old: Sequence[cst.BaseExpression]) -> bool:
+        """Whether an annotation surely does not allow what was seen, or gives way to it."""
+        names = [_code(option) for option in old]
+        known = _BUILT_IN | {name for family in _FAMILIES for name in family} | set(_BARE)
+        sure = all(_head(o) in known for o in old)
+        loose = any(name.rpartition(".")[2] in _LOOSE for name in names)
+        return not loose and (self._replace or (sure and names != ["None"]))
 
     def _stands_for(self, old: cst.BaseExpression, new: cst.BaseExpression, code: str) -> bool:
         """Whether an old alternative is the less precise form of a new one."""

@@ -126,7 +126,9 @@ def _finish(
     """
     root, found = place
     sources = {file: _read(file) for file in found}
-    inferred = infer(runs.traces, runs.structures, sources, wishes, runs.code.spans())
+    inferred = infer(
+        runs.traces, runs.structures, sources, wishes, ran=runs.code.spans(), owned=runs.owned
+    )
     if not inferred.tensors:
         raise ShapetraceError(
             "nothing to annotate: no function of "
@@ -145,6 +147,7 @@ def _finish(
         equal=done.equal,
         runs=ran,
         root=root,
+        invented=inferred.invented,
     )
 
 

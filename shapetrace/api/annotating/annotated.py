@@ -23,6 +23,7 @@ class Annotated:
             bit; none where the model itself does not give the same bits twice.
         runs: Sizes of the inputs' named axes in each run.
         root: The folder that the files belong to.
+        invented: How many sizes of parameters and returns have a name that nobody uses.
     """
 
     files: tuple[Rewritten, ...]
@@ -32,6 +33,7 @@ class Annotated:
     equal: int
     runs: tuple[tuple[tuple[str, int], ...], ...]
     root: Path
+    invented: int = 0
 
     def diff(self) -> str:
         """The changes, as a unified diff."""
@@ -53,5 +55,11 @@ class Annotated:
 
     def __str__(self) -> str:
         return summary(
-            self.files, self.left_out, self.checks, self.root, equal=self.equal, runs=len(self.runs)
+            self.files,
+            self.left_out,
+            self.checks,
+            self.root,
+            equal=self.equal,
+            runs=len(self.runs),
+            invented=self.invented,
         )

@@ -10,13 +10,14 @@ from typing import Any
 
 from torch import nn
 
-from shapetrace.annotation.inference.carry import carried
+from shapetrace.annotation.inference.carry import carried, completed
 from shapetrace.annotation.inference.paths import paths_of
 from shapetrace.api.annotating.variants import Variant, call_variants, model_variants
 from shapetrace.api.preparing.prepare import Prepared
 from shapetrace.api.preparing.probe_names import probed
 from shapetrace.api.preparing.resized_inputs import resizings
 from shapetrace.api.preparing.source_files import of_package
+from shapetrace.capture.probing.resized_models import owned_sizes
 from shapetrace.capture.proof.messages import ProofCase, TargetText
 from shapetrace.capture.record_annotated import Running, code_run_by, entered_by, watched
 from shapetrace.capture.source.live_functions import searched_once
@@ -42,6 +43,7 @@ class Runs:
         structures: What kind of value each place held.
         sizes: Of the inputs' named axes in each.
         code: What code of the model's own files ran.
+        owned: For each run, the whole numbers that the model's modules hold.
     """
 
     traces: list[Trace] = field(default_factory=list)
@@ -49,6 +51,7 @@ class Runs:
     structures: Structures = field(default_factory=dict)
     sizes: list[dict[str, int]] = field(default_factory=list)
     code: CodeRun = field(default_factory=CodeRun)
+    owned: list[Mapping[str, Mapping[str, int]]] = field(default_factory=list)
 
 
 def of_target(prepared: Prepared) -> Running:
@@ -143,9 +146,13 @@ class _Observer:
         model, given = self.running.model, self.running.calls[0]
         values = {} if prepared is None else prepared.target.recipe.values()
         others = () if prepared is None or not prepared.target.rebuilds else model_variants(values)
+        telling: set[str] = set()
         for variant in (*call_variants(model.forward, given), *others):
-            if variant.always or self._is_open():
-                self._variant(variant, prepared)
+            # a number that once led to other code may be any number there
+            again = not telling.isdisjoint(variant.values)
+            if variant.always or again or self._is_open():
+                fresh = self._variant(variant, prepared, always=variant.always or again)
+                telling |= set(variant.values) if fresh else set()
 
     def _is_open(self) -> bool:
         """Whether a function that ran has ways to its return value, or bindings, that did not."""
@@ -157,22 +164,24 @@ class _Observer:
             for line, paths in paths_of(Path(file).read_bytes(), found).items()
         )
 
-    def _variant(self, variant: Variant, prepared: Prepared | None) -> None:
+    def _variant(self, variant: Variant, prepared: Prepared | None, *, always: bool) -> bool:
+        """Run a variant; whether it ran code that no other run did."""
         try:
             running, target = self._other(variant, prepared)
         except Exception:  # noqa: BLE001 - no such model, or no such call
-            return
+            return False
         files = self._files(running)
         code = code_run_by(running.model, running.calls[0], files) if files else None
         if code is None:
-            return
+            return False
         known = self.runs.code.spans()
         fresh = any(found - known.get(file, frozenset()) for file, found in code.spans().items())
-        if fresh or variant.always:
+        if fresh or always:
             case = ProofCase(running.calls, target, variant.training)
             like = None if fresh else self.runs.traces[0]
             with suppress(Exception):  # it ran without a recorder alone
                 self._case(running, case, running.config, like=like)
+        return fresh
 
     def _files(self, running: Running) -> list[str]:
         try:
@@ -215,7 +224,7 @@ class _Observer:
         model, name = running.model, running.name
         wanted = entered_by(model, case.calls[0])
         own = of_package(wanted, self.origin)
-        base, ran = like, []
+        base, ran, owned = like, [], owned_sizes(model)
         for number, (call, given) in enumerate(zip(case.calls, running.sizes, strict=True)):
             code = CodeRun()
             try:
@@ -227,14 +236,20 @@ class _Observer:
                     continue  # a size that the model refuses tells nothing
                 raise
             renamed = {self.aliases.get(axis, axis): size for axis, size in given.items()}
+            first = self.runs.traces[0] if self.runs.traces else None
             if base is None:
                 probing, _ = probed(running.subject, self.progress)
-                base = trace = named(_undeclared(trace), probing, self.aliases)
+                base = named(_undeclared(trace), probing, self.aliases)
+                known = base
             else:
-                trace = carried(base, trace, renamed)
+                known = carried(base, trace, renamed)
+            if first is not None and first is not base:  # one name for one thing in all runs
+                known = completed(carried(first, trace, renamed), known)
+            trace = known
             ran.append(call)
             self.runs.traces.append(trace)
             self.runs.sizes.append(given)
+            self.runs.owned.append(owned)
             self.runs.code.add(code)
             self.runs.structures = _joined(self.runs.structures, structures)
         self.runs.cases.append(replace(case, calls=tuple(ran)))

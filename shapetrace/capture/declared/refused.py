@@ -98,6 +98,8 @@ def _of_tuple(value: tuple[Any, ...], parts: tuple[Any, ...]) -> Iterator[tuple[
 
 def _same_kind(value: Any, option: Any) -> bool:
     origin = typing.get_origin(option) or option
+    if option is Any:
+        return True
     if is_array(option):
         return isinstance(value, torch.Tensor)
     if typing.is_typeddict(origin):

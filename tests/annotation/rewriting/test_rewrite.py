@@ -233,7 +233,7 @@ ITEMS = TupleOf((X, IDS))
         ("list[tuple[Tensor, Tensor]]", Repeated("list", ITEMS), "list[tuple[A, I]]"),
         ("Image", X, "Image"),
         ("Any", X, "Any"),
-        ("int", X, "int"),
+        ("int", X, "int | A"),
     ],
 )
 def test_bare_tensors_get_shapes_and_all_that_was_declared_stays(old, seen, new):
