@@ -240,7 +240,7 @@ class _Draft:
                 self._leave("return", f"may be another thing: {lines} did not run")
                 return None
             whole = wider
-        if unknown and not arrays(whole):
+        if unknown and not arrays(whole) and not isinstance(whole, Plain):
             self._leave("return", f"may be another thing: {_lines(unknown)} did not run")
             return None
         if unknown:

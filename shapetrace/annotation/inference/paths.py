@@ -77,14 +77,17 @@ class Ran:
         return False
 
 
-def open_paths(node: ast.FunctionDef | ast.AsyncFunctionDef, ran: Ran) -> tuple[OpenPath, ...]:
+def open_paths(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, ran: Ran, classes: frozenset[str] = frozenset()
+) -> tuple[OpenPath, ...]:
     """The ways to a function's return value that did not run.
 
     Args:
         node: The function.
         ran: What ran.
+        classes: Names of the file's own classes, whose calls make what they are.
     """
-    walk = _Walk(ran.__contains__)
+    walk = _Walk(ran.__contains__, classes)
     found: list[OpenPath] = []
     for statement, env in returns_of(node):
         if statement.value is not None:
@@ -98,6 +101,7 @@ def open_paths(node: ast.FunctionDef | ast.AsyncFunctionDef, ran: Ran) -> tuple[
 @dataclass(frozen=True, slots=True)
 class _Walk:
     ran: Callable[[object], bool]
+    classes: frozenset[str]
 
     def value(self, node: ast.expr, env: Env, steps: Steps) -> Iterator[OpenPath]:
         """Of an expression that ran: the parts of it, and of names in it, that did not."""
@@ -138,6 +142,8 @@ class _Walk:
             case ast.IfExp(body=body, orelse=other):
                 yield from self.unseen(body, env, steps)
                 yield from self.unseen(other, env, steps)
+            case ast.Call(func=ast.Name(id=name)) if name in self.classes:
+                yield OpenPath(node.lineno, steps, Plain(name))
             case ast.Call() if _operand(node) is not None:
                 yield from self._kept(_operand(node), env, steps, node.lineno)
             case _:
@@ -205,10 +211,11 @@ def paths_of(source: bytes, spans: Iterable[Span]) -> dict[int, Paths]:
         spans: The places of what ran.
     """
     ran = Ran(tuple(spans))
-    nodes = ast.walk(ast.parse(source))
+    tree = ast.parse(source)
+    classes = frozenset(node.name for node in tree.body if isinstance(node, ast.ClassDef))
     return {
-        node.lineno: Paths(open_paths(node, ran), _unrun_bindings(node, ran))
-        for node in nodes
+        node.lineno: Paths(open_paths(node, ran, classes), _unrun_bindings(node, ran))
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
 

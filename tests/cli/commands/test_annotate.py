@@ -227,7 +227,7 @@ def picky(batch=2):
 """
 
 
-@pytest.mark.parametrize(("make", "runs"), [("grown", 5), ("fixed", 1), ("picky", 1)])
+@pytest.mark.parametrize(("make", "runs"), [("grown", 6), ("fixed", 1), ("picky", 1)])
 def test_inputs_of_a_function_at_the_sizes_that_it_can_make(capfdbinary, tmp_path, make, runs):
     (tmp_path / "half.py").write_text(HALF)
     (tmp_path / "feed.py").write_text(FEED)
@@ -302,7 +302,7 @@ BAD = [
     (["nowhere.py:Model", *INPUT], "there is no file nowhere.py"),
     (["small_gpt.py:Modle", *INPUT], "has no 'Modle': did you mean 'Model'"),
     (["broken.py:f", *INPUT], r"broken.py:2: "),
-    (["small_gpt.py:Model"], "no input is given; give --input"),
+    (["small_gpt.py:Model"], "no input is given for small_gpt.py:Model; give --input"),
     (["small_gpt.py:Model", *INPUT, "--write", "-o", "d"], "--write and -o are both given"),
     (["small_gpt.py:Model", *INPUT, "--diff", "--write"], "--diff and --write are both given"),
     (["small_gpt.py:Model", *INPUT, "--force"], "--force goes with --write"),
