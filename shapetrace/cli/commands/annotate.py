@@ -48,7 +48,10 @@ def annotate(
         ),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace shapes that are there; bare tensors get shapes anyway.")
+        bool,
+        typer.Option(
+            "--replace", help="Replace shapes that are there; bare tensors get shapes anyway."
+        ),
     ] = False,
     exact_dtype: Annotated[
         bool, typer.Option("--exact-dtype", help="Float32 and not Float, where only that came.")
