@@ -1,11 +1,12 @@
 """Our generation beside transformers', and what tracing it costs.
 
-    python -m tests.benchmarks.generation [--rounds 7] [--only tiny|gpt2] [--thousand]
+    python -m tests.benchmarks.generation [--rounds 7] [--only tiny|gpt2|llama] [--thousand]
 
 Prints CPU-time ratios, medians of interleaved rounds in one run on one thread: our greedy
 generation with cache, untraced, as a multiple of transformers' tokens per second on the same
 weights (16 tokens of prompt, 64 new), and our traced generation as a multiple of the
-untraced. `--thousand` traces 1,000 tokens of the tiny model and prints the trace's size.
+untraced; then transformers' own `generate` of a tiny Llama (100 tokens), recorded and its
+trace put together, as multiples of the bare run. `--thousand` traces 1,000 tokens of the tiny model and prints the trace's size.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Callable
 import torch
 
 from shapetrace.api.transformer.generate_run import more_functions
+from shapetrace.capture import record
 from shapetrace.capture.record_steps import StepRecording
 from shapetrace.capture.source.discover import joined, reachable
 from shapetrace.model import from_pretrained
@@ -29,6 +31,17 @@ from shapetrace.records.trace import Trace
 
 PROMPT, NEW = 16, 64
 TINY = {"n_layer": 4, "n_embd": 128, "n_head": 4, "vocab_size": 1000, "n_positions": 1100}
+LLAMA = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 100,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+    "pad_token_id": 0,
+}
 SIZES = {"tiny": TINY, "gpt2": {}}
 
 
@@ -91,6 +104,33 @@ def compare(size: str, rounds: int) -> None:
     print(f"{size}: traced with its trace put together / untraced: {statistics.median(whole):.2f}")
 
 
+def compare_llama(rounds: int) -> None:
+    """Print what recording transformers' own generation costs."""
+    import transformers  # noqa: PLC0415 - only this comparison needs it
+
+    torch.manual_seed(0)
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA)).eval()
+    ids = torch.tensor([[5, 6, 7, 8]])
+
+    def run() -> object:
+        mask = torch.ones_like(ids)
+        return model.generate(ids, attention_mask=mask, max_new_tokens=100, do_sample=False)
+
+    recorded, built, tensors = [], [], 0
+    for number in range(rounds + 1):  # the first warms up
+        before = timed(run)
+        with record(model) as recording:
+            during = timed(run)
+        after = timed(lambda recording=recording: recording.trace)
+        bare = (before + timed(run)) / 2
+        if number:
+            recorded.append(during / bare)
+            built.append(after / bare)
+        tensors = len(recording.trace.tensors)
+    print(f"llama: recorded / bare: {statistics.median(recorded):.2f} (most {max(recorded):.2f})")
+    print(f"llama: putting the trace of {tensors} tensors together: {statistics.median(built):.2f}")
+
+
 def deep_size(value: object, seen: set[int]) -> int:
     """Bytes of a record and all that it holds."""
     if id(value) in seen:
@@ -119,12 +159,15 @@ def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", choices=tuple(SIZES))
+    parser.add_argument("--only", choices=(*SIZES, "llama"))
     parser.add_argument("--thousand", action="store_true")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    for size in [given.only] if given.only else SIZES:
-        compare(size, given.rounds)
+    for size in [given.only] if given.only else (*SIZES, "llama"):
+        if size == "llama":
+            compare_llama(given.rounds)
+        else:
+            compare(size, given.rounds)
     if given.thousand:
         thousand()
 
