@@ -37,8 +37,8 @@ def explain(trace: Trace) -> str:
             self.down.weight: float32[d_model=128, 768], from `self.down` (model.py:38)
           clash: axis 2 of `hidden` is 512, axis 1 of `self.down.weight` is 768
             512 is `d_ff`, from `hidden` since blocks.3.mlp (model.py:41)
-            768 is from `self.down` (model.py:38)
-          fix: give `hidden` a last axis of 768, or make `self.down` with in_features=512
+            768 is from in_features of `self.down`, `4 * width` (model.py:38)
+          fix: make `self.down` with in_features=512
     """
     failure = trace.failure
     return "" if failure is None else "\n".join(_lines(Origins(trace, failure), failure))

@@ -129,3 +129,26 @@ def test_trying_a_fix_leaves_the_model_as_it_was():
     assert model.attn.training
     assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
     assert all(type(p) is nn.Parameter and not p.is_meta for p in model.parameters())
+
+
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Parameter(torch.zeros(2, 16, 32))
+
+    def forward(self, x, ends):
+        return F.grouped_mm(x, self.up, offs=ends)
+
+
+@pytest.mark.skipif(not hasattr(F, "grouped_mm"), reason="this torch has no grouped product")
+def test_experts_without_values_want_another_dtype():
+    with torch.device("meta"):
+        model, x = Experts(), f(8, 16)
+        ends = torch.zeros(2, dtype=torch.int32)
+    with pytest.raises(RuntimeError) as caught, shapetrace.record(model):
+        model(x, ends)
+    text = caught.value.__notes__[0]
+    assert "`x` is float32, `self.up` is float32: the product takes bfloat16" in text
+    assert "fix: make the model bfloat16: `--dtype bfloat16`" in text
+    assert "offs" not in text.partition("clash")[2]
+    model.to(torch.bfloat16)(x.bfloat16(), ends)
