@@ -25,8 +25,9 @@ from shapetrace.capture.recorder.hooks import activate
 from shapetrace.capture.recorder.parameter_records import parameter_records, waits
 from shapetrace.capture.recorder.recorder import Recorder
 from shapetrace.capture.recorder.repeats import write_out
+from shapetrace.capture.recorder.scripted import Outside, scripted_roots
 from shapetrace.capture.recorder.swap import Swap, swap
-from shapetrace.capture.source.discover import Wanted, reachable
+from shapetrace.capture.source.discover import Wanted, graphs_of, joined, reachable
 from shapetrace.capture.source.registry import REGISTRY
 from shapetrace.capture.target.given import check_module
 from shapetrace.capture.values import members
@@ -58,7 +59,7 @@ class Recording:
         sizes: Mapping[str, int] | None = None,
     ) -> None:
         self._model = model
-        self._wanted = reachable(model) if wanted is None else wanted
+        self._wanted = reachable(model) if wanted is None else joined(wanted, graphs_of(model))
         self._check = check
         self._target = target or (type(model).__name__ if model is not None else "run")
         self._config = dict(config or {})
@@ -71,6 +72,7 @@ class Recording:
         )
         self._swap = Swap()
         self._opaque = tuple(_opaque(model))
+        self._outside = Outside([module for _, module in scripted_roots(model)])
         self._called: set[int] = set()
         self._functions: dict[str, list[FunctionType]] = {}
         self._parameters = quietly(parameter_records, model, self._recorder.storages)
@@ -92,10 +94,12 @@ class Recording:
             self._functions = by_file(function for function, _ in self._swap.functions)
             self._recorder.thread = threading.get_ident()
             activate(self._recorder)
+            self._outside.begin()
             if self._recorder.mode is not None:
                 self._recorder.mode.__enter__()
         except BaseException:
             activate(None)
+            self._outside.end()
             self._swap.undo()
             raise
         self._started = time.perf_counter()
@@ -120,6 +124,7 @@ class Recording:
             self._recorder.close()
         finally:
             activate(None)
+            self._outside.end()
             self._swap.undo()
 
     def _block_of(self, tensor: torch.Tensor) -> int | None:
@@ -275,12 +280,9 @@ def record(
 
 def _opaque(model: nn.Module | None) -> Iterator[str]:
     """What of a model runs no Python that could be looked into; its operators are seen."""
-    inside: set[int] = set()
-    for path, module in members.named_modules(model) if model is not None else ():
-        if isinstance(module, torch.jit.ScriptModule) and id(module) not in inside:
-            inside.update(id(part) for part in members.modules(module))
-            kind = getattr(module, "original_name", "") or type(module).__name__
-            yield f"{path or 'the model'} ({kind}) is scripted: seen from outside only"
+    for path, module in scripted_roots(model):
+        kind = getattr(module, "original_name", "") or type(module).__name__
+        yield f"{path or 'the model'} ({kind}) is scripted: seen from outside only"
 
 
 def _members(model: nn.Module | None, numbers: Mapping[int, int]) -> list[nn.Module]:

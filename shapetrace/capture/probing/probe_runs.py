@@ -16,6 +16,7 @@ from shapetrace.capture.recorder.assemble import assemble
 from shapetrace.capture.recorder.calls import module_names
 from shapetrace.capture.recorder.hooks import activate
 from shapetrace.capture.recorder.recorder import Recorder
+from shapetrace.capture.recorder.scripted import Outside, scripted_roots
 from shapetrace.capture.source.discover import Wanted, entered, joined, own_files
 from shapetrace.capture.target.subject import Subject
 from shapetrace.capture.weightless.modes import (
@@ -151,12 +152,15 @@ class ProbeRuns:
             else:
                 self._recorder = Recorder(module_names(model)[1], operators=False)
                 activate(self._recorder)
+                outside = Outside([module for _, module in scripted_roots(model)])
+                outside.begin()
                 try:
                     subject.run(model, given)
                 except Exception:
                     if not partly:
                         raise
                 finally:
+                    outside.end()
                     activate(None)
                     self._recorder.close()
         return model

@@ -56,6 +56,7 @@ _UNTRACED = frozenset(
 """Packages whose functions hold no model's code."""
 _PACKAGE = Path(__file__).parents[2]
 _MACHINERY = tuple(f"{_PACKAGE / part}{os.sep}" for part in ("api", "capture", "cli"))
+_GRAPH = "<eval_with_key>"
 _CONTAINERS = nn.Sequential.forward.__code__.co_filename
 
 
@@ -66,7 +67,8 @@ def is_traced(file: str) -> bool:
     standard library and generated code are not entered.
     """
     if file.startswith("<") or not file.endswith(".py"):
-        return "ipython-input" in file or "ipykernel" in file
+        # The code of a graph (torch.fx, torch.export) is kept where notebooks' cells are.
+        return file.startswith(_GRAPH) or "ipython-input" in file or "ipykernel" in file
     if is_internal(file):
         return "/torch/nn/modules/" in file and not file.endswith("/module.py")
     package = installed_package(file)
@@ -145,6 +147,16 @@ def own_files(model: nn.Module | None) -> Wanted:
         if is_traced(code.co_filename):
             found.setdefault(code.co_filename, set()).add(code.co_firstlineno)
     return {file: frozenset(lines) if is_internal(file) else None for file, lines in found.items()}
+
+
+def graphs_of(model: nn.Module | None) -> Wanted:
+    """The forwards of a model's graphs, whose code is written anew for every copy."""
+    forwards = (
+        [_unwrapped(_forward(type(m))) for m in members.modules(model)] if model is not None else []
+    )
+    codes = [forward.__code__ for forward in forwards if forward is not None]
+    graphs = [code for code in codes if code.co_filename.startswith(_GRAPH)]
+    return {code.co_filename: frozenset({code.co_firstlineno}) for code in graphs}
 
 
 def _unwrapped(function: Any) -> FunctionType | None:

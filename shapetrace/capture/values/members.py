@@ -99,6 +99,8 @@ def set_training(model: nn.Module, *, mode: bool) -> nn.Module:
     if "train" not in vars(model):
         try:
             return model.train(mode)
+        except NotImplementedError:
+            return model  # an exported program is what it was exported as
         except (TypeError, AttributeError):  # something else is called `children` or `train`
             pass
     for module in modules(model):
