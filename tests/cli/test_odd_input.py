@@ -1,6 +1,7 @@
 """Odd sizes, texts, files and names: a result, or one clear line."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -249,13 +250,12 @@ def test_a_configuration_that_is_none(command, tmp_path, monkeypatch, name, mess
         ("train", "--config", "tiny-decoder", "--data", "book.txt", "--steps", "2", "--seq", "8"),
     ],
 )
-def test_a_reader_of_both_streams_that_is_gone_costs_no_exit_code(python, tmp_path, arguments):
+def test_a_reader_of_both_streams_that_is_gone_costs_no_exit_code(started, tmp_path, arguments):
     (tmp_path / "book.txt").write_text("the quick brown fox " * 20)
-    process = subprocess.Popen(
-        [python, "-m", "shapetrace", *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=tmp_path,
-    )  # fmt: skip
-    process.stdout.close()
+    reader, writer = os.pipe()
+    process = started(*arguments, folder=tmp_path, stdout=writer, stderr=writer)
+    os.close(writer)
+    os.close(reader)
     assert process.wait(60) == 2
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -229,18 +228,24 @@ def test_the_caret_stands_under_the_place(run):
     assert err.splitlines()[1:] == ["  x:float23[2]", "    ^"]
 
 
-def _command(models, name, *words, **options):
-    words = [sys.executable, "-m", "shapetrace", "trace", f"{models}:{name}", *X, *words]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, **options)
+@pytest.fixture
+def apart(models, started):
+    """Starts a trace in a process of its own."""
+
+    def start(name, *words):
+        return started("trace", f"{models}:{name}", *X, *words)
+
+    return start
 
 
 @pytest.mark.slow
-def test_prints_go_to_stderr(models):
-    done = _command(models, "Loud", "--format", "json")
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["target"] == "traced_models.py:Loud"
-    assert done.stderr.count("from python") == 1
-    assert "from below" in done.stderr
+def test_prints_go_to_stderr(apart):
+    process = apart("Loud", "--format", "json")
+    out, err = process.communicate()
+    assert process.returncode == 0
+    assert json.loads(out)["target"] == "traced_models.py:Loud"
+    assert err.count("from python") == 1
+    assert "from below" in err
 
 
 def test_a_model_that_leaves_keeps_its_table(run):
@@ -253,28 +258,28 @@ def test_a_model_that_leaves_keeps_its_table(run):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_model_that_forks_prints_one_table(models):
-    done = _command(models, "Forks", "--format", "json")
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["failure"] is None
+def test_a_model_that_forks_prints_one_table(apart):
+    process = apart("Forks", "--format", "json")
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    assert json.loads(out)["failure"] is None
 
 
 @pytest.mark.slow
-def test_a_model_that_breaks_its_surroundings(models, tmp_path):
-    done = _command(models, "Vandal", "-o", "out.json")
-    assert done.returncode == 0
-    assert done.stdout == ""
+def test_a_model_that_breaks_its_surroundings(apart, tmp_path):
+    process = apart("Vandal", "-o", "out.json")
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    assert out == ""
     assert json.loads((tmp_path / "out.json").read_text())["failure"] is None
-    assert "hidden" in _command(models, "Vandal").stdout
+    out, _ = apart("Vandal").communicate()
+    assert "hidden" in out
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process on Windows")
-def test_one_ctrl_c_while_naming_leaves_the_partial_table(models):
-    words = [sys.executable, "-m", "shapetrace", "trace", f"{models}:Endless", *X]
-    process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
-    )
+def test_one_ctrl_c_while_naming_leaves_the_partial_table(apart):
+    process = apart("Endless")
     line = ""
     while line != "running\n":  # it is being named
         line = process.stderr.readline()
@@ -296,11 +301,8 @@ def test_one_ctrl_c_while_naming_leaves_the_partial_table(models):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process on Windows")
-def test_ctrl_c_while_naming_leaves_the_names_found_so_far(models):
-    words = [sys.executable, "-m", "shapetrace", "trace", f"{models}:Slow", *X, "--format", "json"]
-    process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
-    )
+def test_ctrl_c_while_naming_leaves_the_names_found_so_far(apart):
+    process = apart("Slow", "--format", "json")
     line = ""
     while line != "waiting\n":  # at the fourth size that is tried
         line = process.stderr.readline()

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import time
 
 import pytest
@@ -136,16 +135,12 @@ def interrupt_at(command, common, folder, step):
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_a_good_checkpoint(python, book, tmp_path):
+def test_ctrl_c_leaves_a_good_checkpoint(started, book, tmp_path):
     folder = tmp_path / "model"
-    arguments = [python, "-m", "shapetrace", "train", "--config", "tiny-decoder", "--data", book]
-    arguments += ["--no-trace", "--steps", "100000", "--save-every", "1", "--out", folder]
-    process = subprocess.Popen(
-        [*map(str, arguments)],
-        stderr=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads
-    )
+    arguments = ["train", "--config", "tiny-decoder", "--data", book, "--no-trace"]
+    arguments += ["--steps", "100000", "--save-every", "1", "--out", folder]
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123
+        process = started(*arguments, stdout=nowhere.fileno(), stderr=nowhere.fileno())
     deadline = time.monotonic() + 60
     while not (folder / "training.json").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
