@@ -15,6 +15,7 @@ from shapetrace.capture.failure.traceback import Place, blamed, callers, places
 from shapetrace.capture.failure.trial import runs
 from shapetrace.capture.recorder import events as kinds
 from shapetrace.capture.recorder.events import Event
+from shapetrace.capture.source.discover import is_machinery
 from shapetrace.explain.rules import find_clashes
 from shapetrace.installed import is_installed
 from shapetrace.records.trace import Failure, Shape
@@ -83,7 +84,7 @@ def _nearest(calls: list[Place]) -> list[tuple[str, int, str]]:
 
 def _innermost(found: list[Place], number: int) -> tuple[str, int, str] | None:
     """The `raise` or `assert` of a library, below the line that is blamed."""
-    below = list(takewhile(lambda step: "/shapetrace/capture/" not in step.file, found[number:]))
+    below = list(takewhile(lambda step: not is_machinery(step.file), found[number:]))
     last = below[-1]
     if last is found[number] or not isinstance(last.statement, ast.Raise | ast.Assert):
         return None

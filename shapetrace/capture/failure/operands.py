@@ -15,11 +15,11 @@ from shapetrace.capture.failure.frame_reader import UNKNOWN, WORKED_OUT, FrameRe
 from shapetrace.capture.failure.module_operands import ModuleOperands
 from shapetrace.capture.failure.taken_apart import assigned, indices, unpacked
 from shapetrace.capture.failure.traceback import Place, conditions
+from shapetrace.capture.source.discover import is_machinery
 from shapetrace.capture.source.registry import is_internal
 from shapetrace.records.trace import Operand, Shape
 
 _SHOWN = 16
-_CAPTURE = "/shapetrace/capture/"
 _WRAPPERS = ("_wrapped_call_impl", "_call_impl", "__call__")
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -58,7 +58,7 @@ class Operands:
         self.operation = ""
         self._reader = FrameReader(place, storage_of)
         self._place = place
-        self._inner = list(takewhile(lambda step: _CAPTURE not in step.file, inner))
+        self._inner = list(takewhile(lambda step: not is_machinery(step.file), inner))
         self._shapes = shapes
 
     def read(self) -> list[Operand]:

@@ -73,11 +73,11 @@ def is_traced(file: str) -> bool:
         return "/torch/nn/modules/" in file and not file.endswith("/module.py")
     package = installed_package(file)
     if package:
-        return package not in _UNTRACED and not _is_own(file)
-    return not file.startswith(_STDLIB) and not _is_own(file)
+        return package not in _UNTRACED and not is_machinery(file)
+    return not file.startswith(_STDLIB) and not is_machinery(file)
 
 
-def _is_own(file: str) -> bool:
+def is_machinery(file: str) -> bool:
     """Whether a file is of the machinery that runs models, not of a model."""
     return file.startswith(_MACHINERY)
 
