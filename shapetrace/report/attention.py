@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = 1
 SHADES, ASCII_SHADES = " \u2591\u2592\u2593\u2588", " .+*#"
+LIMITS = (0.06, 0.31, 0.56, 0.81)
+"""The weights from which on each shade but the first is drawn: the middle ones for quarters."""
 HIDDEN, ASCII_HIDDEN = "\u00d7", "x"
 """Stands where the query may not look."""
 BAR, ASCII_BAR = "\u2588", "#"
@@ -167,9 +170,9 @@ def _head(view: AttentionView, layer: Layer, canvas: Canvas, language: Language)
         )
     shades = SHADES if canvas.unicode else ASCII_SHADES
     hidden = HIDDEN if canvas.unicode else ASCII_HIDDEN
-    steps = [f"{place / 4:.2f}{shade * 2}" for place, shade in enumerate(shades)]
+    steps = [f"{limit:.2f}{shade * 2}" for limit, shade in zip((0.0, *LIMITS), shades, strict=True)]
     last = f" {hidden} {word('may not look', language)}"
-    yield from _filled([f"{word('shades', language)}:", *steps, last], width, gap=" ")
+    yield from _filled([f"{word('shades from', language)}:", *steps, last], width, gap=" ")
     yield f"{word('farthest row sum from 1', language)}: {layer.worst_sum():.1e}"
 
 
@@ -195,7 +198,7 @@ def _cell(layer: Layer, head: int, place: tuple[int, int], canvas: Canvas, cells
         return f"{HIDDEN if canvas.unicode else ASCII_HIDDEN:>{cells}}"
     shades = SHADES if canvas.unicode else ASCII_SHADES
     weight = layer.weights[head][query][key]
-    return " " + shades[min(4, round(weight * 4 + 0.25))] * (cells - 1)
+    return " " + shades[bisect_right(LIMITS, weight)] * (cells - 1)
 
 
 def _label(token: str) -> str:

@@ -93,6 +93,11 @@ def tensor_rows(trace: Trace, prices: Prices, language: Language) -> list[Row]:
     return [_tensor_row(trace, prices, language, record) for record in trace.tensors]
 
 
+def _is_ours(file: str) -> bool:
+    """Whether a value is of the typed Transformer: elsewhere its name may mean anything."""
+    return "shapetrace/model/" in file.replace("\\", "/")
+
+
 def _tensor_row(trace: Trace, prices: Prices, language: Language, record: TensorRecord) -> Row:
     site = trace.sites[record.site]
     counted, complete = prices.between(record.since, record.at)
@@ -109,7 +114,7 @@ def _tensor_row(trace: Trace, prices: Prices, language: Language, record: Tensor
         bytes=record.nbytes,
         flops=counted,
         complete=complete,
-        meaning=meaning(site.name, dims, language),
+        meaning=meaning(site.name, dims, language) if _is_ours(site.file) else "",
         file=site.file,
         line=site.line,
         storage=record.storage,

@@ -67,7 +67,9 @@ class Writer:
         if storage is None:
             storage = len(self.storages)
             self.storages.append(StorageRecord(nbytes, "activation", "cpu", self.clock))
-        self.sites.append(Site("model.py", 10 + len(self.sites), "f", name, kind, **site))
+        self.sites.append(
+            Site("shapetrace/model/model.py", 10 + len(self.sites), "f", name, kind, **site)
+        )
         since = self.clock if since is None else since
         self.tensors.append(
             TensorRecord(

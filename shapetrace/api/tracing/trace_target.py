@@ -109,7 +109,7 @@ def _run(prepared: Prepared, wanted: Wanted | None) -> tuple[Trace, BaseExceptio
 def _completed(trace: Trace, prepared: Prepared, probing: Probing | None) -> Trace:
     request = prepared.request
     notes = "no weights (meta device): sizes and costs only"
-    weights = notes if request.device == "meta" else "random weights"
+    weights = notes if request.device == "meta" else prepared.target.weights
     mode = "training mode, with gradients" if request.train else "evaluation mode, no gradients"
     ran = (("device", request.device), ("seed", str(request.seed)))
     trace = replace(

@@ -45,6 +45,16 @@ class Target:
         """Whether `build` honours other integers."""
         return self.recipe.rebuilds
 
+    @property
+    def weights(self) -> str:
+        """What is known of its weights: only from a configuration alone are they sure random."""
+        match self.recipe:
+            case Configured():
+                return "random weights"
+            case Ready():
+                return "weights as the model has them"
+        return "weights as they are made"
+
     def integers(self) -> dict[str, int]:
         """The integers that it is made from, constructor defaults included, by dotted name."""
         return dict(integers_in(self.recipe.values()))

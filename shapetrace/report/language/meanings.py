@@ -13,7 +13,11 @@ _NAMES = re.compile(r"[A-Za-z_]\w*")
 # By name: the axes of which it must have one, and the meaning in English and in Chinese.
 _MEANINGS: dict[str, tuple[str, str, str]] = {
     "token_ids": ("n m", "a row of vocabulary ids per sample", "每个样本的一串词表编号"),
-    "target_ids": ("n m", "the target's ids, shifted right", "目标序列的编号（右移一位）"),
+    "target_ids": (
+        "n m",
+        "the target's ids, as the decoder reads them",
+        "目标序列的编号，供解码器读取",
+    ),
     "x": ("d_model", "one vector per token: the residual stream", "每个 token 一个向量：残差流"),
     "q": ("d_k", "query: what each token looks for", "查询：每个 token 要找什么"),
     "k": ("d_k", "key: what each token offers to be found by", "键：每个 token 供匹配的标签"),

@@ -93,7 +93,7 @@ _CHINESE = {
     "columns": "列",
     "shown": "显示",
     "the JSON has all": "JSON 中有全部",
-    "shades": "深浅",
+    "shades from": "深浅，自",
     "may not look": "不可见",
     "farthest row sum from 1": "行和与 1 的最大偏差",
     "random": "随机",
