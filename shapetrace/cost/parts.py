@@ -7,6 +7,7 @@ innermost component of the path that speaks decides: ``blocks.0.attention.norm``
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -58,11 +59,12 @@ def part_of(
     """
     components = path.split(".") if path else []
     for length in range(len(components), 0, -1):
-        here = ".".join(components[:length])
-        part = part_of_word(components[length - 1])
-        if part is None and classes and here in classes:
-            part = part_of_word(classes[here])
-        if part is None and components[length - 1] == "output":
+        component = components[length - 1]
+        part = part_of_word(component)
+        if part is None and classes and not component.endswith("()"):  # a function has no class
+            here = ".".join(components[:length])
+            part = part_of_word(classes[here]) if here in classes else None
+        if part is None and component == "output":
             beside = ".".join([*components[: length - 1], "intermediate"])
             part = "feed-forward" if beside in known else None
         if part is not None:
@@ -70,6 +72,7 @@ def part_of(
     return "other"
 
 
+@lru_cache(maxsize=4096)
 def part_of_word(component: str) -> Part | None:
     """The part that one component, or one class name, speaks of; None when it is silent."""
     if component.lower() in _HEADS:

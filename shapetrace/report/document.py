@@ -10,9 +10,10 @@ from shapetrace.cost import Prices, Summary, price, summarise
 from shapetrace.records.folds import expand
 from shapetrace.records.trace import Trace
 from shapetrace.report import rows as rows_of
+from shapetrace.report.folding import Folder, nested_once
 from shapetrace.report.language.words import Language
 from shapetrace.report.rows import Level, Row
-from shapetrace.report.tree import Call, Folder, Repeat, grow, hoisted, prune, without_echoes
+from shapetrace.report.tree import Call, Repeat, grow, hoisted, prune, walkable, without_echoes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,47 +122,53 @@ def _is_handed_over(row: Row, calls: frozenset[int]) -> bool:
 def table_lines(report: Report) -> list[Line]:
     """The lines of a table for people: no empty calls, each value once, layers folded."""
     tree = report.tree
-    if tree is not None and report.level != "modules":
-        tree = prune(without_echoes(tree))
-    if tree is not None:
-        tree = hoisted(tree)
     if tree is None:
         return []
-    if report.folded:
-        tree = Folder().fold(tree)
-    return list(_lines(tree, depth=0, times=1))
+    with walkable(report.trace):
+        left = tree if report.level == "modules" else prune(without_echoes(tree))
+        if left is None:
+            return []
+        top = hoisted(left)
+        if report.folded:
+            top = nested_once(Folder().fold(top))
+        return list(_lines(top))
 
 
-def _lines(item: Item, depth: int, times: int) -> Iterator[Line]:
-    if isinstance(item, Repeat):
-        for inner in item.items:
-            yield from _lines(inner, depth, item.times)
-    elif isinstance(item, Call):
-        label = item.label if times == 1 else f"{item.label} ... x{times}"
-        yield Line(depth, label, item.row, is_call=True, times=times, failed=item.failed)
-        for inner in item.items:
-            yield from _lines(inner, depth + 1, 1)
-    else:
-        label = item.name if times == 1 else f"{item.name} ... x{times}"
-        yield Line(depth, label, item, is_call=False, times=times)
+def _lines(top: Call) -> Iterator[Line]:
+    """The lines of a tree in order, however deep it is."""
+    waiting: list[tuple[Item, int, int]] = [(top, 0, 1)]
+    while waiting:
+        item, depth, times = waiting.pop()
+        more = "" if times == 1 else f" ... x{times}"
+        if isinstance(item, Repeat):
+            waiting += [(inner, depth, item.times) for inner in reversed(item.items)]
+        elif isinstance(item, Call):
+            deep = "" if item.deep == 1 else f" ... {item.deep} deep"
+            label = f"{item.label}{deep}{more}"
+            yield Line(depth, label, item.row, is_call=True, times=times, failed=item.failed)
+            waiting += [(inner, depth + 1, 1) for inner in reversed(item.items)]
+        else:
+            yield Line(depth, f"{item.name}{more}", item, is_call=False, times=times)
 
 
 def counted_rows(report: Report) -> list[tuple[Row, int]]:
     """Every row for programs, and how many equal ones it stands for (1 unless folded)."""
     if not report.folded or report.tree is None:
         return [(row, 1) for row in report.rows]
-    folded = Folder().fold(report.tree)
-    return list(_counted(folded, 1, calls=report.level == "modules"))
+    with walkable(report.trace):
+        folded = Folder().fold(report.tree)
+    return list(_counted(folded, calls=report.level == "modules"))
 
 
-def _counted(item: Item, times: int, *, calls: bool) -> Iterator[tuple[Row, int]]:
-    if isinstance(item, Repeat):
-        for inner in item.items:
-            yield from _counted(inner, times * item.times, calls=calls)
-    elif isinstance(item, Call):
-        if calls:
-            yield item.row, times
-        for inner in item.items:
-            yield from _counted(inner, times, calls=calls)
-    else:
-        yield item, times
+def _counted(top: Call, *, calls: bool) -> Iterator[tuple[Row, int]]:
+    waiting: list[tuple[Item, int]] = [(top, 1)]
+    while waiting:
+        item, times = waiting.pop()
+        if isinstance(item, Repeat):
+            waiting += [(inner, times * item.times) for inner in reversed(item.items)]
+        elif isinstance(item, Call):
+            if calls:
+                yield item.row, times
+            waiting += [(inner, times) for inner in reversed(item.items)]
+        else:
+            yield item, times

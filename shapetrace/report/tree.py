@@ -1,15 +1,16 @@
-"""Rows in the order of the run, grouped under the calls that made them; equal layers once."""
+"""Rows in the order of the run, grouped under the calls that made them."""
 
 from __future__ import annotations
 
-import re
+import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from shapetrace.report.rows import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from shapetrace.records.trace import Trace
 
@@ -23,12 +24,14 @@ class Call:
         label: Its path as seen from its caller: ``blocks.0`` under the root.
         items: Rows and calls inside it.
         failed: Whether it ended by raising.
+        deep: How many equal calls lie in each other, of which this is the outermost.
     """
 
     row: Row
     label: str
     items: tuple[Item, ...]
     failed: bool = False
+    deep: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,20 @@ def _seen_from(parent: str, path: str) -> str:
         if prefix and path.startswith(f"{prefix}."):
             return path.removeprefix(f"{prefix}.")
     return path
+
+
+@contextmanager
+def walkable(trace: Trace) -> Iterator[None]:
+    """Let the walks below go as deep as the calls of a trace: a model may have gone as deep."""
+    depths: list[int] = []
+    for scope in trace.scopes:  # callees come after their callers
+        depths.append(0 if scope.parent is None else depths[scope.parent] + 1)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + max(depths, default=0))  # a level of each walk is one frame
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def hoisted(call: Call) -> Call:
@@ -182,74 +199,3 @@ def _is_echo(row: Row, seen: set[_Value], named: set[_Value] | frozenset[_Value]
     if row.kind == "argument":
         return (row.name, *_value(row)) in seen
     return row.kind == "return" and _value(row) in named
-
-
-_LONGEST = 24
-"""Longest stretch of items that is looked for; a layer's call and its caller's locals."""
-
-
-class Folder:
-    """Folds a tree; equal subtrees are found by number, so each is compared once."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[tuple[object, ...], int] = {}
-
-    def fold(self, call: Call) -> Call:
-        """The tree with every repeated stretch of calls kept once."""
-        return self._folded(call)[0]
-
-    def _folded(self, call: Call) -> tuple[Call, int]:
-        items: list[Item] = []
-        marks: list[int] = []
-        for item in call.items:
-            if isinstance(item, Call):
-                inner, mark = self._folded(item)
-                items.append(inner)
-                marks.append(mark)
-            else:
-                items.append(item)
-                marks.append(self._number(_look(item)))
-        row = call.row
-        look = (re.sub(r"\d+", "#", call.label), row.name, row.flops, call.failed, *marks)
-        return replace(call, items=_runs(items, marks)), self._number(look)
-
-    def _number(self, look: tuple[object, ...]) -> int:
-        return self._numbers.setdefault(look, len(self._numbers))
-
-
-def _look(item: Row | Repeat) -> tuple[object, ...]:
-    """What must be equal for two rows to be folded into one."""
-    if isinstance(item, Repeat):
-        return (item,)
-    return (item.name, item.kind, item.dims, item.shape, item.dtype, item.flops, item.complete)
-
-
-def _runs(items: list[Item], marks: list[int]) -> tuple[Item, ...]:
-    folded: list[Item] = []
-    start = 0
-    while start < len(items):
-        length, times = _longest_run(items, marks, start)
-        stretch = items[start : start + length]
-        folded += [Repeat(tuple(stretch), times)] if times > 1 else stretch
-        start += length * times
-    return tuple(folded)
-
-
-def _longest_run(items: list[Item], marks: list[int], start: int) -> tuple[int, int]:
-    """Length of the repeated stretch at `start` that covers most, and how often it comes."""
-    best = (1, 1)
-    for length in range(1, min(_LONGEST, (len(items) - start) // 2) + 1):
-        if not any(isinstance(item, Call) for item in items[start : start + length]):
-            continue
-        times = _repeats(marks, start, length)
-        if times > 1 and length * times > best[0] * best[1]:
-            best = (length, times)
-    return best
-
-
-def _repeats(marks: list[int], start: int, length: int) -> int:
-    first = marks[start : start + length]
-    times = 1
-    while marks[start + times * length : start + (times + 1) * length] == first:
-        times += 1
-    return times

@@ -48,7 +48,10 @@ def test_formats(command, net):
         f"{net}:8: ST101 axis `n` is 6 in Net (local `mean`), but 5 since Net (argument `x`, "
         f"{_folder(net)}{net}:7)\n"
     )
-    assert err == f"{net}:Net: 1 finding; 3 annotations checked in 4 runs\n"
+    others = ("Right.forward (`x`, `return`)", "Broken.forward (`x`)")  # of the same file
+    idle = "".join(f"not checked: {_folder(net)}{net}: {other} did not run\n" for other in others)
+    # as asked; both sizes larger, in either order; both doubled, then each alone
+    assert err == idle + f"{net}:Net: 1 finding; 3 annotations checked in 6 runs\n"
     code, out, _ = command("check", f"{net}:Net", *INPUT, "--format", "github")
     assert code == 1
     assert out.startswith(f"::error file={net},line=8,title=shapetrace ST101 (size)::axis `n` is 6")
@@ -107,7 +110,7 @@ def test_a_right_model_a_bare_one_and_one_that_fails(command, net):
     assert (code, out) == (0, "")
     code, out, err = command("check", f"{net}:Bare", *INPUT)
     assert (code, out) == (0, "")
-    assert "no annotation was met in 4 runs; `shapetrace annotate` writes them" in err
+    assert "no annotation was met in 6 runs; `shapetrace annotate` writes them" in err
     code, out, err = command("check", f"{net}:Broken", *INPUT)
     assert code == 1
     assert out.startswith("ST102 3 axes in Broken (argument `x`), but 2 declared\n")

@@ -152,7 +152,10 @@ def test_a_failure_ends_the_table_and_is_explained(run):
     assert "traced_models.py:13: return self.down(hidden) * scale" in explained
     assert "hidden: float32[B=2, n=3, d_ff=16], from `hidden` of MLP" in explained
     assert "16 is `d_ff`, from `hidden` of MLP (traced_models.py:12)" in explained
-    assert "17 is `d_ff+wrong`, from `self.down` (traced_models.py:10)" in explained
+    assert (
+        "17 is `d_ff+wrong`, from in_features of `self.down`, `d_ff + wrong` (traced_models.py:10)"
+        in explained
+    )
     assert err.splitlines()[-1].startswith("error: the model raised RuntimeError: mat1 and mat2")
 
 
