@@ -86,7 +86,8 @@ class Expressions:
         unseen = [run for run in runs if run[0] == HOLDOUT]
         points = [(base.sizes, size)]
         points += [(run.sizes, other) for name, run, other in runs if name != HOLDOUT]
-        others = [name for name in base.sizes if name not in moved_by]
+        changed = {n for sizes, _ in points for n, x in sizes.items() if x != base.sizes.get(n)}
+        others = [name for name in base.sizes if name in changed and name not in moved_by]
         likely = {*moved_by, *others[: max(0, _MOST_NAMES - len(moved_by))]}
         names = [name for name in base.sizes if name in likely]
         text = name_lesser(points, names) if unseen else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import dataclasses
 import io
 import logging
 import warnings
@@ -181,9 +180,6 @@ def _replaced(value: Any, path: list[str], number: int) -> Any:
         items[int(first)] = _replaced(items[int(first)], rest, number)
         return type(value)(items)
     new = _replaced(getattr(value, first), rest, number)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        with contextlib.suppress(TypeError, ValueError):
-            return dataclasses.replace(value, **{first: new})
     made = copy.copy(value)
-    object.__setattr__(made, first, new)
+    object.__setattr__(made, first, new)  # what derives from it stays: one size moves alone
     return made
