@@ -243,7 +243,10 @@ def check_signature(model: nn.Module, inputs: CallInputs) -> None:
         ShapetraceError: With what does not fit, and the signature.
     """
     try:
-        signature = inspect.signature(model.forward)
+        bare = (
+            type(model).forward is nn.Module.forward if hasattr(type(model), "forward") else False
+        )
+        signature = inspect.signature(model if bare else model.forward)  # or it only has a call
     except (TypeError, ValueError):
         return  # scripted code has none
     try:
