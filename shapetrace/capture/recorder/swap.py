@@ -30,6 +30,9 @@ from shapetrace.errors import ShapetraceError
 _LOCK = threading.Lock()
 """Code is swapped for the whole process, so one swap at a time."""
 
+_COMPILING = ("torch._dynamo", "torch.nn.attention.flex_attention")
+"""Where one of these is loaded, something may be compiled: flex attention compiles itself."""
+
 BACKGROUND: list[Callable[[], None]] = []
 """What ends a swap that gives way to any other, while one is in force."""
 
@@ -57,7 +60,7 @@ class Swap:
         Dynamo can't compile rewritten code. Without it in this process nothing is compiled,
         and importing it would cost a second.
         """
-        if self.functions and "torch._dynamo" in sys.modules:
+        if any(name in sys.modules for name in _COMPILING):
             self._eager = torch.compiler.set_stance("force_eager")
             self._eager.__enter__()
 
