@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shapetrace.check.mismatch import Mismatch
     from shapetrace.records.trace import Trace
 
-Sizes = tuple[tuple[str, int], ...]
+NamedSizes = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Finding:
     annotated: str
     fix: str
     calls: int = 1
-    sizes: Sizes = ()
+    sizes: NamedSizes = ()
 
     @property
     def message(self) -> str:
@@ -89,12 +89,12 @@ def quoted(annotated: str) -> str:
     return annotated if '"' in annotated or "[" in annotated else f'"{annotated}"'
 
 
-def _at(sizes: Sizes) -> str:
+def _at(sizes: NamedSizes) -> str:
     return " with " + ", ".join(f"{name}={size}" for name, size in sizes) if sizes else ""
 
 
 def from_mismatches(
-    trace: Trace, mismatches: Iterable[Mismatch], sizes: Sizes = ()
+    trace: Trace, mismatches: Iterable[Mismatch], sizes: NamedSizes = ()
 ) -> list[Finding]:
     """Findings about the values of a run.
 
@@ -106,7 +106,7 @@ def from_mismatches(
     return [_of_mismatch(trace, mismatch, sizes) for mismatch in mismatches]
 
 
-def _of_mismatch(trace: Trace, found: Mismatch, sizes: Sizes) -> Finding:
+def _of_mismatch(trace: Trace, found: Mismatch, sizes: NamedSizes) -> Finding:
     record = trace.tensors[found.tensor]
     site = trace.sites[record.site]
     rule = rule_of(found.kind)
@@ -129,7 +129,7 @@ def _of_mismatch(trace: Trace, found: Mismatch, sizes: Sizes) -> Finding:
 
 
 def from_misfits(
-    misfits: Iterable[Misfit], known: Iterable[Finding], sizes: Sizes = ()
+    misfits: Iterable[Misfit], known: Iterable[Finding], sizes: NamedSizes = ()
 ) -> list[Finding]:
     """Findings about whole values, where none speaks of a tensor in the same value.
 
@@ -143,7 +143,7 @@ def from_misfits(
     return [_of_misfit(one, sizes) for one in fresh]
 
 
-def _of_misfit(found: Misfit, sizes: Sizes) -> Finding:
+def _of_misfit(found: Misfit, sizes: NamedSizes) -> Finding:
     rule = rule_of(found.kind)
     return Finding(
         code=rule.code,

@@ -37,7 +37,7 @@ class Misfit:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AnnotationPlace:
     """One annotation that speaks of shapes.
 
     Attributes:
@@ -62,5 +62,5 @@ class Unchecked:
         reason: Why.
     """
 
-    place: Place
+    place: AnnotationPlace
     reason: str

@@ -8,7 +8,7 @@ generation needs (`training`, `symbolic`) is imported from its own file.
 from shapetrace.cost.formulas import attention, contraction, convolution, fused, matmul, recurrent  # noqa: F401 - register
 from shapetrace.cost.formulas.registry import ATTRIBUTES, FORMULAS, formula, operator_of
 from shapetrace.cost.memory import Peak, innermost_scope, peak
-from shapetrace.cost.parts import PARTS, Part, part_of
+from shapetrace.cost.parts import PARTS, ModelPart, part_of
 from shapetrace.cost.prices import Prices, flops, price
 from shapetrace.cost.summary import Summary, parts_of, summarise
 
@@ -16,7 +16,7 @@ __all__ = [
     "ATTRIBUTES",
     "FORMULAS",
     "PARTS",
-    "Part",
+    "ModelPart",
     "Peak",
     "Prices",
     "Summary",

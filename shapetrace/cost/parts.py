@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-Part = Literal["embedding", "attention", "feed-forward", "norm", "head", "other"]
+ModelPart = Literal["embedding", "attention", "feed-forward", "norm", "head", "other"]
 
-PARTS: tuple[Part, ...] = ("embedding", "attention", "feed-forward", "norm", "head", "other")
+PARTS: tuple[ModelPart, ...] = ("embedding", "attention", "feed-forward", "norm", "head", "other")
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LAYER_NUMBER = re.compile(r"fc[12]|linear[12]|w[123]|c_fc")
 
-_PREFIXES: tuple[tuple[Part, tuple[str, ...]], ...] = (
+_PREFIXES: tuple[tuple[ModelPart, tuple[str, ...]], ...] = (
     ("norm", ("norm", "layernorm", "rmsnorm", "batchnorm", "groupnorm", "adanorm")),
     ("attention", ("attn", "attention", "multihead", "selfattn", "crossattn")),
     ("feed-forward", ("mlp", "ffn", "feedforward", "expert", "moe", "swiglu", "geglu")),
     ("embedding", ("embed", "wte", "wpe", "token", "position")),
     ("head", ("unembed", "classifier", "logits")),
 )
-_WORDS: dict[str, Part] = {
+_WORDS: dict[str, ModelPart] = {
     "ln": "norm",
     "rms": "norm",
     "bn": "norm",
@@ -48,7 +48,7 @@ _HEADS = frozenset(
 
 def part_of(
     path: str, classes: Mapping[str, str] | None = None, known: Collection[str] = ()
-) -> Part:
+) -> ModelPart:
     """The part of the model that a dotted path lies in.
 
     Args:
@@ -73,7 +73,7 @@ def part_of(
 
 
 @lru_cache(maxsize=4096)
-def part_of_word(component: str) -> Part | None:
+def part_of_word(component: str) -> ModelPart | None:
     """The part that one component, or one class name, speaks of; None when it is silent."""
     if component.lower() in _HEADS:
         return "head"
@@ -83,7 +83,7 @@ def part_of_word(component: str) -> Part | None:
     return next((part for part, prefixes in _PREFIXES if _speaks_of(part, prefixes, words)), None)
 
 
-def _speaks_of(part: Part, prefixes: tuple[str, ...], words: list[str]) -> bool:
+def _speaks_of(part: ModelPart, prefixes: tuple[str, ...], words: list[str]) -> bool:
     joined = "".join(words)
     return (
         any(word.startswith(prefixes) or _WORDS.get(word) == part for word in words)

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from shapetrace.cost.memory import Peak, distinct_parameters, peak
-from shapetrace.cost.parts import PARTS, Part, part_of
+from shapetrace.cost.parts import PARTS, ModelPart, part_of
 from shapetrace.cost.prices import Prices, price
 from shapetrace.units import FLOP_CONVENTION
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from shapetrace.records.trace import Trace
 
-ByPart = tuple[tuple[Part, int], ...]
+ByPart = tuple[tuple[ModelPart, int], ...]
 """A number for each of the six parts, in their fixed order."""
 
 
@@ -96,15 +96,15 @@ def summarise(trace: Trace, prices: Prices | None = None) -> Summary:
     )
 
 
-def parts_of(trace: Trace) -> Callable[[str], Part]:
+def parts_of(trace: Trace) -> Callable[[str], ModelPart]:
     """The part of the model that a path lies in, as the trace's classes help to tell."""
     classes = {scope.path: scope.type_name for scope in trace.scopes if scope.kind == "module"}
     owners = (record.path.split(".") for record in trace.parameters)
     prefixes = {".".join(owner[:k]) for owner in owners for k in range(1, len(owner))}
     known = prefixes | set(classes)
-    memory: dict[str, Part] = {}
+    memory: dict[str, ModelPart] = {}
 
-    def part(path: str) -> Part:
+    def part(path: str) -> ModelPart:
         if path not in memory:
             memory[path] = part_of(path, classes, known)
         return memory[path]
@@ -112,8 +112,8 @@ def parts_of(trace: Trace) -> Callable[[str], Part]:
     return part
 
 
-def _by_part(counted: list[tuple[Part, int]]) -> ByPart:
-    total: Counter[Part] = Counter()
+def _by_part(counted: list[tuple[ModelPart, int]]) -> ByPart:
+    total: Counter[ModelPart] = Counter()
     for part, count in counted:
         total[part] += count
     return tuple((part, total[part]) for part in PARTS)

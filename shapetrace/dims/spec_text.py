@@ -18,7 +18,7 @@ DTYPES = (
 )
 """Dtypes that a spec may name, as torch names them."""
 
-Place = tuple[str | int, ...]
+ValuePlace = tuple[str | int, ...]
 """Where a value goes: a parameter's name or position, then keys and indices."""
 
 _ALIASES = {"float": "float32", "half": "float16", "double": "float64"}
@@ -45,7 +45,7 @@ class SpecReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.place: Place = ()
+        self.place: ValuePlace = ()
         self.dtype = ""
         self.axes: list[OpenAxis] = []
         self.below: int | None = None

@@ -12,17 +12,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from shapetrace.dims.spec_text import DTYPES, OpenAxis, Place, SpecReader
+from shapetrace.dims.spec_text import DTYPES, OpenAxis, SpecReader, ValuePlace
 from shapetrace.errors import ShapetraceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["DTYPES", "Axis", "InputSpecs", "LiteralSpec", "Place", "TensorSpec", "parse_specs"]
+__all__ = [
+    "DTYPES",
+    "InputAxis",
+    "InputSpecs",
+    "LiteralSpec",
+    "TensorSpec",
+    "ValuePlace",
+    "parse_specs",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class InputAxis:
     """One axis of an input: its size, and its name or an empty string."""
 
     size: int
@@ -40,9 +48,9 @@ class TensorSpec:
         below: Exclusive upper bound of its integers; None when nothing is said.
     """
 
-    place: Place
+    place: ValuePlace
     dtype: str
-    axes: tuple[Axis, ...]
+    axes: tuple[InputAxis, ...]
     below: int | None = None
 
     @property
@@ -66,7 +74,7 @@ class TensorSpec:
 class LiteralSpec:
     """A value that is no tensor: ``use_cache=False``."""
 
-    place: Place
+    place: ValuePlace
     value: object
 
 
@@ -149,13 +157,13 @@ def _sizes(readers: Sequence[SpecReader]) -> dict[str, int]:
     return {name: sizes[name] for name in order if name in sizes}
 
 
-def _axis(reader: SpecReader, opened: OpenAxis, sizes: Mapping[str, int]) -> Axis:
+def _axis(reader: SpecReader, opened: OpenAxis, sizes: Mapping[str, int]) -> InputAxis:
     """The axis with its size, looked up where it is only named."""
     name = opened.name
     size = opened.size if opened.size is not None else sizes.get(name)
     if size is None:
         reader.refuse(opened.at, f"no spec gives a size for `{name}`; write {name}=4")
-    return Axis(size, name)
+    return InputAxis(size, name)
 
 
 def _check_places(specs: InputSpecs) -> None:
@@ -171,8 +179,8 @@ def _check_places(specs: InputSpecs) -> None:
     _check_indices(places)
 
 
-def _check_indices(places: Sequence[Place]) -> None:
-    inside: dict[Place, list[str | int]] = {}
+def _check_indices(places: Sequence[ValuePlace]) -> None:
+    inside: dict[ValuePlace, list[str | int]] = {}
     for place in places:
         for cut in range(len(place)):
             inside.setdefault(place[:cut], []).append(place[cut])

@@ -12,7 +12,7 @@ from shapetrace.installed import is_installed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shapetrace.explain.rules import Clash, Part
+    from shapetrace.explain.rules import Clash, ClashSide
     from shapetrace.records.trace import Failure, Operand, Trace
 
 _CALLERS = 4
@@ -107,7 +107,7 @@ def _clash(origins: Origins, clash: Clash) -> Iterator[str]:
         yield f"  fix: {advice}"
 
 
-def _blamed(origins: Origins, part: Part) -> str:
+def _blamed(origins: Origins, part: ClashSide) -> str:
     made = origins.traced(part.operand, part.axis)
     if part.axis is None:
         return f"{part.operand.value} is `{part.operand.text}`{made and ', '}{made}"

@@ -136,7 +136,7 @@ def _quotients(samples: Samples) -> Iterator[Term]:
         yield _monomial(powers, Fraction(1, divisor))
 
 
-Part = tuple[Term, Fraction]
+Summand = tuple[Term, Fraction]
 """A summand and its value at the base point."""
 
 
@@ -150,7 +150,7 @@ def _sums(samples: Samples) -> Iterator[Term]:
                 yield total([term for term, _ in parts], int(constant))
 
 
-def _summands(samples: Samples, group: tuple[str, ...]) -> Iterator[Part]:
+def _summands(samples: Samples, group: tuple[str, ...]) -> Iterator[Summand]:
     """What a group of names can add: ``c*a*b`` where all of it is straight, or a floor."""
     slopes = [samples.slope(name) for name in group]
     straight = [slope for slope in slopes if slope is not None]
@@ -164,7 +164,7 @@ def _summands(samples: Samples, group: tuple[str, ...]) -> Iterator[Part]:
         yield from _floors(samples, group[0])
 
 
-def _floors(samples: Samples, name: str) -> Iterator[Part]:
+def _floors(samples: Samples, name: str) -> Iterator[Summand]:
     """``(a-k)//d``, where the steps agree: as convolutions write it, with 0 <= k < d."""
     curve = samples.curves[name]
     (x0, y0), *_ = curve
@@ -202,7 +202,7 @@ def _products(samples: Samples) -> Iterator[Term]:
         yield _monomial({}, constant, product([term for term, _ in parts]))
 
 
-def _factors(samples: Samples, name: str) -> Iterator[Part]:
+def _factors(samples: Samples, name: str) -> Iterator[Summand]:
     """A name's own curve with what all its points share taken out."""
     curve = samples.curves[name]
     if any(y.denominator != 1 for _, y in curve):
@@ -218,7 +218,7 @@ def _factors(samples: Samples, name: str) -> Iterator[Part]:
                 yield total([term], int(constant)), scaled.base
 
 
-def _simplest(parts: Iterator[Part]) -> list[Part]:
+def _simplest(parts: Iterator[Summand]) -> list[Summand]:
     """The few that are worth combining with others."""
     return sorted(parts, key=lambda part: part[0].cost)[:_KEPT]
 

@@ -9,34 +9,34 @@ from typing import TypeVar
 
 from shapetrace.dims import evaluate, names_in
 from shapetrace.dims.expressions import ExpressionError
-from shapetrace.naming.observations import Key, Observation, Probing
+from shapetrace.naming.observations import Observation, Probing, TensorKey
 from shapetrace.records.trace import Shape
 
-AnyKey = TypeVar("AnyKey", Key, str)
+AnyKey = TypeVar("AnyKey", TensorKey, str)
 JOINT = ""
 """Stands for a name in runs with many sizes changed."""
 HOLDOUT = "="
 """The same in runs that no name is found from."""
 
-Run = tuple[str, Observation, Shape]
+ShapeRun = tuple[str, Observation, Shape]
 """A probe that saw the same thing: the name that it changed, all it saw, the thing's shape."""
 AxisRun = tuple[str, Observation, int]
 """The same of one axis."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Sightings:
     """The runs that saw a thing; `apart`, with axes that run only together moved alone."""
 
-    together: list[Run]
-    apart: list[Run]
+    together: list[ShapeRun]
+    apart: list[ShapeRun]
 
     def axis(self, axis: int) -> tuple[tuple[AxisRun, ...], tuple[AxisRun, ...]]:
         """What each kind of runs saw of one axis."""
         return _of_axis(self.together, axis), _of_axis(self.apart, axis)
 
 
-def _of_axis(runs: Sequence[Run], axis: int) -> tuple[AxisRun, ...]:
+def _of_axis(runs: Sequence[ShapeRun], axis: int) -> tuple[AxisRun, ...]:
     return tuple((name, run, shape[axis]) for name, run, shape in runs)
 
 
@@ -45,26 +45,26 @@ def seen_by(
     key: AnyKey,
     shape: Shape,
     table: Callable[[Observation], Mapping[AnyKey, Shape]],
-) -> Seen | None:
+) -> Sightings | None:
     """The probes that saw the thing; None when the first run saw it otherwise or not."""
     base = probing.base
     if base is None or table(base).get(key) != shape:
         return None
 
-    def found(name: str, runs: Sequence[Observation]) -> list[Run]:
+    def found(name: str, runs: Sequence[Observation]) -> list[ShapeRun]:
         shapes = ((run, table(run).get(key)) for run in runs)
         return [(name, run, s) for run, s in shapes if s is not None and len(s) == len(shape)]
 
     moved = {name: found(name, runs) for name, runs in probing.moved.items()}
     many = found(JOINT, probing.joint) + found(HOLDOUT, probing.holdouts)
     together = [run for runs in moved.values() for run in runs] + many
-    apart: list[Run] = []
+    apart: list[ShapeRun] = []
     for name, members in probing.apart.items():
         alone = [found(member, runs) for member, runs in members.items()]
         if all(alone):
             others = [run for run in together if run[0] != name]
             apart = [run for runs in alone for run in runs] + others
-    return Seen(together, apart)
+    return Sightings(together, apart)
 
 
 def holds(text: str, run: AxisRun) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from shapetrace.naming.terms import Term, floor_division, number, product, symbol, total
 
-Point = tuple[Mapping[str, int], int]
+SizesPoint = tuple[Mapping[str, int], int]
 """Every name's size in one run, and what the axis came to."""
 _MOST_FACTORS = 3
 _MOST_CONSTANT = 4096
@@ -25,7 +25,7 @@ class _Atom(NamedTuple):
     values: tuple[int, ...]
 
 
-def name_lesser(points: Sequence[Point], names: Sequence[str]) -> str | None:
+def name_lesser(points: Sequence[SizesPoint], names: Sequence[str]) -> str | None:
     """The simplest ``min(a,b)``, ``max(a,b)`` or ``a//b*b`` that an axis is at every point.
 
     Args:
@@ -50,7 +50,7 @@ def name_lesser(points: Sequence[Point], names: Sequence[str]) -> str | None:
     return None
 
 
-def _factors(points: Sequence[Point], names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _factors(points: Sequence[SizesPoint], names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """What may stand before it: no name first, then names that divide the axis everywhere."""
     dividing = [name for name in names if all(size % sizes[name] == 0 for sizes, size in points)]
     for count in range(min(len(dividing), _MOST_FACTORS) + 1):
@@ -58,7 +58,7 @@ def _factors(points: Sequence[Point], names: Sequence[str]) -> Iterator[tuple[st
 
 
 def _extremes(
-    points: Sequence[Point], names: Sequence[str], axis: tuple[int, ...]
+    points: Sequence[SizesPoint], names: Sequence[str], axis: tuple[int, ...]
 ) -> Iterator[tuple[float, str]]:
     yield from _rounded(points, names, axis)
     atoms = list(_atoms(points, names, axis))
@@ -72,7 +72,7 @@ def _extremes(
 
 
 def _rounded(
-    points: Sequence[Point], names: Sequence[str], axis: tuple[int, ...]
+    points: Sequence[SizesPoint], names: Sequence[str], axis: tuple[int, ...]
 ) -> Iterator[tuple[float, str]]:
     """``width//h*h``: what is left of a width that is shared out evenly."""
     for one, other in permutations(names, 2):
@@ -97,7 +97,9 @@ def _both_show(one: tuple[int, ...], other: tuple[int, ...], axis: tuple[int, ..
     return covered and any(alone) and any(b and not a for a, b in zip(first, second, strict=True))
 
 
-def _atoms(points: Sequence[Point], names: Sequence[str], axis: tuple[int, ...]) -> Iterator[_Atom]:
+def _atoms(
+    points: Sequence[SizesPoint], names: Sequence[str], axis: tuple[int, ...]
+) -> Iterator[_Atom]:
     """Names, numbers, and what one step makes of them, for either side."""
     columns = {name: tuple(sizes[name] for sizes, _ in points) for name in names}
     constants = sorted(size for size in _recurring(axis) if 0 <= size <= _MOST_CONSTANT)

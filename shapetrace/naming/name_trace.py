@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from shapetrace.dims import Dim, evaluate, names_in
 from shapetrace.errors import nearest
 from shapetrace.naming.declared import declared_dims
-from shapetrace.naming.evidence import AxisRun, Seen, holds, seen_by, spread
+from shapetrace.naming.evidence import AxisRun, Sightings, holds, seen_by, spread
 from shapetrace.naming.expressions import Expressions
 from shapetrace.naming.observations import (
-    Key,
     Observation,
     Probing,
+    TensorKey,
     in_first_layer,
     keyed,
 )
@@ -29,7 +29,7 @@ from shapetrace.naming.observations import (
 if TYPE_CHECKING:
     from shapetrace.records.trace import ParameterRecord, Shape, TensorRecord, Trace
 
-__all__ = ["Key", "Observation", "Probing", "in_first_layer", "keyed", "named"]
+__all__ = ["Observation", "Probing", "TensorKey", "in_first_layer", "keyed", "named"]
 
 
 def named(
@@ -94,7 +94,7 @@ class _Namer:
             if name not in self._used:
                 yield f"`{name}` names no axis: nothing that is known to be fixed has size {size}"
 
-    def of_record(self, key: Key, record: TensorRecord, maker: str) -> tuple[Dim, ...]:
+    def of_record(self, key: TensorKey, record: TensorRecord, maker: str) -> tuple[Dim, ...]:
         key = self.probing.equals.get(key, key)
         runs = seen_by(self.probing, key, record.shape, lambda run: run.shapes)
         if runs is None:
@@ -112,13 +112,13 @@ class _Namer:
             runs = seen_by(self.probing, first, parameter.shape, lambda run: run.parameters)
         return self._dims(parameter.shape, runs, parameter.path.rpartition(".")[0])
 
-    def _dims(self, shape: Shape, seen: Seen | None, path: str) -> tuple[Dim, ...]:
+    def _dims(self, shape: Shape, seen: Sightings | None, path: str) -> tuple[Dim, ...]:
         return tuple(
             self._unprobed(size, path) if seen is None else self._probed(size, seen, axis, path)
             for axis, size in enumerate(shape)
         )
 
-    def _probed(self, size: int, seen: Seen, axis: int, path: str) -> Dim:
+    def _probed(self, size: int, seen: Sightings, axis: int, path: str) -> Dim:
         together, apart = seen.axis(axis)
         moved = tuple((name, run.sizes.get(name, 0), other) for name, run, other in together)
         alone = tuple((name, run.sizes.get(name, 0), other) for name, run, other in apart)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from shapetrace.records.trace import Scope, Shape, Site, TensorRecord
 
-Key = tuple[str, str, int, str, str, int]
+TensorKey = tuple[str, str, int, str, str, int]
 """Path of the call, file, line, name, element, and which time round."""
 
 
@@ -25,7 +25,7 @@ class Observation:
     """
 
     sizes: Mapping[str, int]
-    shapes: Mapping[Key, Shape]
+    shapes: Mapping[TensorKey, Shape]
     parameters: Mapping[str, Shape]
     attributes: Mapping[str, Mapping[str, int]]
     config: Mapping[str, int] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Probing:
     apart: dict[str, dict[str, list[Observation]]] = field(default_factory=dict)
     given: dict[str, int] = field(default_factory=dict)
     unnamed: dict[str, int] = field(default_factory=dict)
-    equals: dict[Key, Key] = field(default_factory=dict)
+    equals: dict[TensorKey, TensorKey] = field(default_factory=dict)
     equal_parameters: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -75,7 +75,7 @@ def in_first_layer(path: str) -> str:
 
 def keyed(
     scopes: Sequence[Scope], sites: Sequence[Site], tensors: Sequence[TensorRecord]
-) -> Iterator[tuple[Key, TensorRecord]]:
+) -> Iterator[tuple[TensorKey, TensorRecord]]:
     """Each record with the key under which another run of the same model has it."""
     times: dict[tuple[str, str, int, str, str], int] = {}
     for record in tensors:

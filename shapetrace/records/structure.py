@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 StructureKind = Literal["tensor", "none", "tuple", "list", "dict", "fields", "class", "ragged"]
-Place = tuple[str, int, str]
+ParameterPlace = tuple[str, int, str]
 """File, line of the ``def``, and the parameter's name or ``return``."""
 
 
@@ -38,5 +38,5 @@ class Structure:
         return self.kind == "tensor" or any(item.has_tensor for _, item in self.items)
 
 
-Structures = Mapping[Place, tuple[Structure, ...]]
+Structures = Mapping[ParameterPlace, tuple[Structure, ...]]
 """The distinct structures that each place held."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shapetrace.report.formats.reporters import Canvas
     from shapetrace.report.language.words import Language
 
-FORMAT_VERSION = 1
+ATTENTION_FORMAT_VERSION = 1
 SHADES, ASCII_SHADES = " \u2591\u2592\u2593\u2588", " .+*#"
 LIMITS = (0.06, 0.31, 0.56, 0.81)
 """The weights from which on each shade but the first is drawn: the middle ones for quarters."""
@@ -217,7 +217,7 @@ def _quoted(token: str) -> str:
 def as_json(view: AttentionView) -> str:
     """Every weight, with the tokens it is between."""
     body = {
-        "format_version": FORMAT_VERSION,
+        "format_version": ATTENTION_FORMAT_VERSION,
         "target": view.name,
         "layers": [_layer_json(view, layer) for layer in view.layers],
     }

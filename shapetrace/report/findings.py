@@ -29,9 +29,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shapetrace.check.findings import Finding, Sizes
+from shapetrace.check.findings import Finding, NamedSizes
 
-FORMAT_VERSION = 1
+FINDINGS_FORMAT_VERSION = 1
 _MOST_UNCHECKED = 10
 
 
@@ -53,7 +53,7 @@ class TargetFindings:
 
     target: str
     findings: tuple[Finding, ...]
-    runs: tuple[Sizes, ...]
+    runs: tuple[NamedSizes, ...]
     annotations: int
     values: int
     silenced: int = 0
@@ -148,7 +148,7 @@ def _relative(file: str) -> str:
 
 def _json(results: Sequence[TargetFindings]) -> str:
     document = {
-        "format_version": FORMAT_VERSION,
+        "format_version": FINDINGS_FORMAT_VERSION,
         "targets": [_target(result) for result in results],
         "findings": [_finding(one, result) for result in results for one in result.findings],
     }

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from shapetrace.report.language.words import word
-from shapetrace.report.layout.small import Rows
+from shapetrace.report.layout.small import SmallTable
 from shapetrace.units import format_bytes, format_flops
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _SHOWN = 3
 """Blocks of memory that are named for each layer; the JSON has them all."""
 
 
-def training_tables(report: Report) -> Iterator[Rows]:
+def training_tables(report: Report) -> Iterator[SmallTable]:
     """What a backward pass adds to a report; nothing where none ran."""
     training = _training(report.trace)
     if training is None:
@@ -40,14 +40,14 @@ def _training(trace: Trace) -> Training | None:
     return training_of(trace)
 
 
-def _gradients(trace: Trace, language: Language) -> Rows:
+def _gradients(trace: Trace, language: Language) -> SmallTable:
     heading = ("parameter", "shape", "gradient", "bytes")
     rows = [tuple(word(name, language) for name in heading)]
     for label, record in _folded(trace.parameters):
         shape = " ".join(map(str, record.shape))
         known = shape if record.gradient is not None else "-"
         rows.append((label, shape, known, format_bytes(record.nbytes)))
-    return Rows(tuple(rows), (3,))
+    return SmallTable(tuple(rows), (3,))
 
 
 def _folded(parameters: Sequence[ParameterRecord]) -> list[tuple[str, ParameterRecord]]:
@@ -65,7 +65,7 @@ def _folded(parameters: Sequence[ParameterRecord]) -> list[tuple[str, ParameterR
     ]
 
 
-def _saved(training: Training, report: Report) -> Rows:
+def _saved(training: Training, report: Report) -> SmallTable:
     language = report.language
     heading = ("kept for the backward pass", "bytes", "largest")
     rows = [tuple(word(name, language) for name in heading)]
@@ -83,14 +83,14 @@ def _saved(training: Training, report: Report) -> Rows:
         label = path + (f" ... x{times}" if times > 1 else "")
         rows.append((label, format_bytes(nbytes), largest))
     rows.append((word("total", language), format_bytes(training.saved_bytes), ""))
-    return Rows(tuple(rows), (1,))
+    return SmallTable(tuple(rows), (1,))
 
 
 def _same(path: str, pattern: str) -> bool:
     return re.sub(r"\d+", "#", path) == pattern
 
 
-def _kinds(report: Report, training: Training) -> Rows:
+def _kinds(report: Report, training: Training) -> SmallTable:
     language, totals = report.language, report.totals
     peaks = [(word("peak beyond the parameters", language), _told(report, training.peak))]
     if training.first_peak.nbytes != training.peak.nbytes:
@@ -106,7 +106,7 @@ def _kinds(report: Report, training: Training) -> Rows:
         (word("FLOPs forward", language), format_flops(totals.flops_forward)),
         (word("FLOPs backward", language), format_flops(totals.flops_backward)),
     ]
-    return Rows(tuple(rows))
+    return SmallTable(tuple(rows))
 
 
 def _seen(nbytes: int, language: Language) -> str:

@@ -25,7 +25,7 @@ from shapetrace.capture import record
 from shapetrace.capture.record_steps import StepRecording
 from shapetrace.capture.source.discover import joined, reachable
 from shapetrace.model import from_pretrained
-from shapetrace.model.generation import Request, generate
+from shapetrace.model.generation import GenerationInput, generate
 from shapetrace.records.storage import dumps
 from shapetrace.records.trace import Trace
 
@@ -64,7 +64,7 @@ def timed(run: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def traced(model, request: Request) -> tuple[float, float, Trace]:
+def traced(model, request: GenerationInput) -> tuple[float, float, Trace]:
     """CPU seconds of a traced generation, of making its trace afterwards, and the trace."""
     recording = StepRecording(model, wanted=joined(reachable(model), more_functions()))
 
@@ -82,7 +82,7 @@ def compare(size: str, rounds: int) -> None:
     """Print the ratios for one model."""
     theirs, ours = models(size)
     ids = torch.randint(0, theirs.config.vocab_size, (1, PROMPT))
-    request = Request(prompts=ids.tolist(), max_new_tokens=NEW)
+    request = GenerationInput(prompts=ids.tolist(), max_new_tokens=NEW)
 
     def their_run() -> object:
         with torch.no_grad():
@@ -147,7 +147,7 @@ def deep_size(value: object, seen: set[int]) -> int:
 def thousand() -> None:
     """Print how much room the trace of 1,000 tokens takes."""
     _, ours = models("tiny")
-    request = Request(prompts=[[1] * PROMPT], max_new_tokens=1000)
+    request = GenerationInput(prompts=[[1] * PROMPT], max_new_tokens=1000)
     _, _, trace = traced(ours, request)
     memory, disk = deep_size(trace, set()), len(dumps(trace))
     print(

@@ -14,7 +14,7 @@ import statistics
 import torch
 
 from shapetrace.model.training import TrainingSettings, mean_loss
-from shapetrace.model.training.data import Batch
+from shapetrace.model.training.data import TrainingBatch
 from shapetrace.model.training.trainer import optimizer_of
 from tests.benchmarks.generation import SIZES, models, timed
 
@@ -34,7 +34,7 @@ def compare(size: str, rounds: int) -> None:
     settings = TrainingSettings()
     optimizers = {id(model): optimizer_of(model, settings) for model in (theirs, ours)}
     ids = torch.randint(0, theirs.config.vocab_size, SHAPES[size])
-    batch = Batch(ids[:, :-1], ids[:, 1:])
+    batch = TrainingBatch(ids[:, :-1], ids[:, 1:])
 
     def update(model) -> None:
         optimizers[id(model)].step()

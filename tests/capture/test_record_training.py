@@ -15,7 +15,7 @@ from shapetrace.cost import price
 from shapetrace.cost.training import training_of
 from shapetrace.model import ModelConfig, build
 from shapetrace.model.training import mean_loss
-from shapetrace.model.training.data import Batch
+from shapetrace.model.training.data import TrainingBatch
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_the_model_is_left_as_it_was():
     torch.manual_seed(0)
     model = build(ModelConfig.from_preset("tiny-decoder"))
     ids = torch.randint(0, 256, (2, 9))
-    batch = Batch(ids[:, :-1], ids[:, 1:])
+    batch = TrainingBatch(ids[:, :-1], ids[:, 1:])
     mean_loss(model, batch).backward()
     plain = {name: p.grad.clone() for name, p in model.named_parameters()}
     model.zero_grad()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shapetrace.dims.specs import (
     DTYPES,
-    Axis,
+    InputAxis,
     InputSpecs,
     LiteralSpec,
     TensorSpec,
@@ -20,8 +20,12 @@ from shapetrace.errors import ShapetraceError
 def test_names_sizes_and_bound():
     specs = parse_specs(["x:float32[B=2,3,H=32,W=32]", "ids:int64[B,n=16]<1000"])
     assert specs.tensors == (
-        TensorSpec(("x",), "float32", (Axis(2, "B"), Axis(3), Axis(32, "H"), Axis(32, "W"))),
-        TensorSpec(("ids",), "int64", (Axis(2, "B"), Axis(16, "n")), 1000),
+        TensorSpec(
+            ("x",),
+            "float32",
+            (InputAxis(2, "B"), InputAxis(3), InputAxis(32, "H"), InputAxis(32, "W")),
+        ),
+        TensorSpec(("ids",), "int64", (InputAxis(2, "B"), InputAxis(16, "n")), 1000),
     )
     assert specs.sizes == (("B", 2), ("H", 32), ("W", 32), ("n", 16))
 
@@ -109,7 +113,9 @@ def test_places_that_contradict_each_other(texts, says):
 
 
 _NAMES = st.from_regex(r"[A-Za-z_][A-Za-z_0-9]{0,5}", fullmatch=True)
-_AXES = st.lists(st.builds(Axis, st.integers(0, 10**6), st.sampled_from(["", "B", "n", "d_k"])))
+_AXES = st.lists(
+    st.builds(InputAxis, st.integers(0, 10**6), st.sampled_from(["", "B", "n", "d_k"]))
+)
 
 
 @st.composite
@@ -117,7 +123,7 @@ def _specs(draw):
     sizes = {name: draw(st.integers(0, 99)) for name in ("B", "n", "d_k")}
     tensors = []
     for name in draw(st.lists(_NAMES, unique=True, min_size=1, max_size=4)):
-        axes = tuple(Axis(sizes.get(a.name, a.size), a.name) for a in draw(_AXES))
+        axes = tuple(InputAxis(sizes.get(a.name, a.size), a.name) for a in draw(_AXES))
         dtype = draw(st.sampled_from(DTYPES))
         integers = dtype.removeprefix("u").startswith("int")
         below = draw(st.none() | st.integers(1, 10**9)) if integers else None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from shapetrace.dims.expressions import ExpressionError, UnboundNameError, evaluate, names_in
 
 Occurrence = tuple[str | None, int]
-Column = Mapping[int, Sequence[Occurrence]]
+AxisOccurrences = Mapping[int, Sequence[Occurrence]]
 """By number of the call: each name and size that the axis had in it."""
 ANONYMOUS = "_"
 _LONGEST = 24
@@ -80,10 +80,10 @@ class AxisNames:
     invented: set[str] = field(default_factory=set)
     _bound: dict[str, dict[int, int]] = field(default_factory=dict)
     _firm: set[str] = field(default_factory=set)
-    _fresh: dict[str, Column] = field(default_factory=dict)
+    _fresh: dict[str, AxisOccurrences] = field(default_factory=dict)
     _batches: dict[str, dict[int, tuple[int, ...]]] = field(default_factory=dict)
 
-    def name(self, column: Column, hint: str, *, firm: bool) -> str:
+    def name(self, column: AxisOccurrences, hint: str, *, firm: bool) -> str:
         """The string for an axis.
 
         Args:
@@ -101,7 +101,7 @@ class AxisNames:
                 self._firm.add(token)
         return token
 
-    def _token(self, column: Column, hint: str) -> str:
+    def _token(self, column: AxisOccurrences, hint: str) -> str:
         names = list(dict.fromkeys(name for seen in column.values() for name, _ in seen))
         sizes = {size for seen in column.values() for _, size in seen}
         if names == [None] and len(sizes) == 1:
@@ -118,7 +118,7 @@ class AxisNames:
         self.invented.add(token)
         return token
 
-    def _word_of_class(self, column: Column, names: Sequence[str | None]) -> str:
+    def _word_of_class(self, column: AxisOccurrences, names: Sequence[str | None]) -> str:
         """What the class calls a size that its callers call by several names; empty for nothing.
 
         An attribute that is that size in every call: one that some caller names too, or the
@@ -144,7 +144,7 @@ class AxisNames:
             return named[0]
         return fitting[0] if len(fitting) == 1 and len(set(sizes)) > 1 else ""
 
-    def _expression(self, column: Column) -> str:
+    def _expression(self, column: AxisOccurrences) -> str:
         """An expression in names that every call binds, true at several sizes; else empty."""
         points = {call: (seen[0][1], self._sizes(call)) for call, seen in column.items() if seen}
         found = []
@@ -161,7 +161,7 @@ class AxisNames:
         good = [one for one in found if not one.startswith("1*") and not one.endswith("//1")]
         return good[0] if len(good) == 1 and self._evaluates(good[0], column) else ""
 
-    def _like_another(self, column: Column) -> str:
+    def _like_another(self, column: AxisOccurrences) -> str:
         """The name of an axis that changed just as this one did; empty when none has."""
         for name, known in self._fresh.items():
             both = {one for call in known.keys() & column.keys() for one in known[call]}
@@ -170,7 +170,7 @@ class AxisNames:
                 return name
         return ""
 
-    def _named(self, name: str, column: Column) -> str:
+    def _named(self, name: str, column: AxisOccurrences) -> str:
         plain = _identifier(name) if re.fullmatch(r"[\w.]+", name) else ""
         if plain and self._fits(plain, column):
             return plain
@@ -178,7 +178,7 @@ class AxisNames:
             return name
         return self._own(column, plain or self.slugs.of(name))
 
-    def _evaluates(self, expression: str, column: Column) -> bool:
+    def _evaluates(self, expression: str, column: AxisOccurrences) -> bool:
         """Whether jaxtyping can evaluate an expression here, always, and finds it true."""
         try:
             if not set(names_in(expression)) <= self._firm:
@@ -194,7 +194,7 @@ class AxisNames:
     def _sizes(self, call: int) -> dict[str, int]:
         return {name: sizes[call] for name, sizes in self._bound.items() if call in sizes}
 
-    def _joined(self, column: Column, names: Sequence[str | None], hint: str) -> str:
+    def _joined(self, column: AxisOccurrences, names: Sequence[str | None], hint: str) -> str:
         """A name for an axis that has several: ``h_or_h_kv``."""
         numbers = sorted({s for seen in column.values() for n, s in seen if n is None})
         words = [self.slugs.of(name) for name in names if name is not None]
@@ -203,7 +203,7 @@ class AxisNames:
         readable = len(words) == 2 and len(joined) <= _LONGEST  # noqa: PLR2004 - "a or b"
         return _identifier(joined if readable else hint)
 
-    def _own(self, column: Column, base: str) -> str:
+    def _own(self, column: AxisOccurrences, base: str) -> str:
         """A name of its own; the same for axes that are the same in every call."""
         number = 1
         while True:
@@ -217,13 +217,13 @@ class AxisNames:
                 return name
             number += 1
 
-    def _fits(self, name: str, column: Column) -> bool:
+    def _fits(self, name: str, column: AxisOccurrences) -> bool:
         bound = self._bound.get(name, {})
         return all(
             bound.get(call, size) == size for call, seen in column.items() for _, size in seen
         )
 
-    def _bind(self, name: str, column: Column) -> None:
+    def _bind(self, name: str, column: AxisOccurrences) -> None:
         bound = self._bound.setdefault(name, {})
         bound.update((call, seen[0][1]) for call, seen in column.items())
 
@@ -248,7 +248,7 @@ class AxisNames:
             number += 1
 
 
-def _agree(known: Column, column: Column) -> bool:
+def _agree(known: AxisOccurrences, column: AxisOccurrences) -> bool:
     """Whether two axes are the same, by name and size, in every call that has both."""
     common = known.keys() & column.keys()
     return bool(common) and all(set(known[call]) == set(column[call]) for call in common)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Form = Literal["plain", "before", "annotated", "none"]
+BindingForm = Literal["plain", "before", "annotated", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class BoundPlace:
     """A place where a variable is bound.
 
     Attributes:
@@ -24,7 +24,7 @@ class Binding:
 
     line: int
     name: str
-    form: Form
+    form: BindingForm
 
 
 def own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
@@ -36,7 +36,7 @@ def own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
             yield from own_nodes(list(ast.iter_child_nodes(node)))
 
 
-def bindings_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Binding]:
+def bindings_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[BoundPlace]:
     """The bindings of a function's variables, in order of their lines."""
     outer = {
         name
@@ -48,49 +48,49 @@ def bindings_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Bindin
     return sorted(found, key=lambda binding: binding.line)
 
 
-def _in_block(body: Sequence[ast.stmt], function: ast.AST) -> Iterator[Binding]:
+def _in_block(body: Sequence[ast.stmt], function: ast.AST) -> Iterator[BoundPlace]:
     one_line = bool(body) and body[0].lineno == getattr(function, "lineno", 0)
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
         for binding in _of_statement(node):
             room = binding.form != "before" or not one_line
-            yield binding if room else Binding(binding.line, binding.name, "none")
+            yield binding if room else BoundPlace(binding.line, binding.name, "none")
         yield from _inside(node)
 
 
-def _inside(node: ast.stmt) -> Iterator[Binding]:
+def _inside(node: ast.stmt) -> Iterator[BoundPlace]:
     for name in ("body", "orelse", "finalbody"):
         block = getattr(node, name, [])
         is_elif = name == "orelse" and len(block) == 1 and isinstance(block[0], ast.If)
         for binding in _in_block(block, node):
             hidden = is_elif and binding.form == "before" and binding.line == block[0].lineno
-            yield Binding(binding.line, binding.name, "none") if hidden else binding
+            yield BoundPlace(binding.line, binding.name, "none") if hidden else binding
     for handler in getattr(node, "handlers", []):
         yield from _in_block(handler.body, handler)
     for case in getattr(node, "cases", []):
         yield from _in_block(case.body, case)
 
 
-def _of_statement(node: ast.stmt) -> Iterator[Binding]:
+def _of_statement(node: ast.stmt) -> Iterator[BoundPlace]:
     match node:
         case ast.Assign(targets=[ast.Name(id=name)]):
-            yield Binding(node.lineno, name, "plain")
+            yield BoundPlace(node.lineno, name, "plain")
         case ast.Assign(targets=targets):
             for target in targets:
-                yield from (Binding(node.lineno, name, "before") for name in _names(target))
+                yield from (BoundPlace(node.lineno, name, "before") for name in _names(target))
         case ast.AnnAssign(target=ast.Name(id=name)):
-            yield Binding(node.lineno, name, "annotated")
+            yield BoundPlace(node.lineno, name, "annotated")
         case ast.AugAssign(target=ast.Name(id=name)):
-            yield Binding(node.lineno, name, "none")
+            yield BoundPlace(node.lineno, name, "none")
         case ast.For(target=target):
-            yield from (Binding(node.lineno, name, "before") for name in _names(target))
+            yield from (BoundPlace(node.lineno, name, "before") for name in _names(target))
         case ast.With(items=items):
             targets = [item.optional_vars for item in items if item.optional_vars is not None]
             for target in targets:
-                yield from (Binding(node.lineno, name, "before") for name in _names(target))
+                yield from (BoundPlace(node.lineno, name, "before") for name in _names(target))
     for walrus in _walruses(node):
-        yield Binding(walrus.lineno, walrus.target.id, "before")
+        yield BoundPlace(walrus.lineno, walrus.target.id, "before")
 
 
 def _walruses(node: ast.stmt) -> Iterator[ast.NamedExpr]:

@@ -9,12 +9,12 @@ from typing import TypeAlias
 
 from shapetrace.records.trace import Shape, TensorRecord, Trace
 
-Steps: TypeAlias = tuple[str, ...]
+PathSteps: TypeAlias = tuple[str, ...]
 _STEP = re.compile(r"\[(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\]])*\]|\.\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ObservedTensor:
     """A tensor that stood somewhere in a call.
 
     Attributes:
@@ -28,12 +28,12 @@ class Seen:
     names: tuple[str | None, ...]
     shape: Shape
     dtype: str
-    steps: Steps = ()
+    steps: PathSteps = ()
     sized: bool = True
 
 
 @dataclass(slots=True)
-class Call:
+class ObservedCall:
     """One call of a function.
 
     Attributes:
@@ -42,13 +42,13 @@ class Call:
         owned: The whole numbers that the object holds whose method it is.
     """
 
-    values: dict[str, list[Seen]] = field(default_factory=dict)
-    locals: dict[tuple[int, str], list[Seen]] = field(default_factory=dict)
+    values: dict[str, list[ObservedTensor]] = field(default_factory=dict)
+    locals: dict[tuple[int, str], list[ObservedTensor]] = field(default_factory=dict)
     owned: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class ObservedFunction:
     """A function that ran."""
 
     file: str
@@ -62,7 +62,7 @@ Owned: TypeAlias = Mapping[str, Mapping[str, int]]
 
 def calls_of(
     traces: Iterable[Trace], files: Collection[str], owned: Sequence[Owned] = ()
-) -> dict[Function, list[Call]]:
+) -> dict[ObservedFunction, list[ObservedCall]]:
     """The calls of the functions of some files, in all traces.
 
     A call in which no tensor was bound is not in a trace and so not here.
@@ -72,18 +72,18 @@ def calls_of(
         files: The files.
         owned: For each run, what its modules hold.
     """
-    found: dict[Function, list[Call]] = {}
+    found: dict[ObservedFunction, list[ObservedCall]] = {}
     for number, trace in enumerate(traces):
         held = owned[number] if number < len(owned) else {}
-        calls: dict[int, Call] = {}
+        calls: dict[int, ObservedCall] = {}
         for record in trace.tensors:
             site, scope = trace.sites[record.site], trace.scopes[record.scope]
             if scope.file != site.file or site.file not in files or site.kind == "attribute":
                 continue
             if record.scope not in calls:
-                function = Function(scope.file, scope.line, site.function)
+                function = ObservedFunction(scope.file, scope.line, site.function)
                 is_method = "." in site.function
-                calls[record.scope] = Call(
+                calls[record.scope] = ObservedCall(
                     owned=held.get(_owner(scope.path), {}) if is_method else {}
                 )
                 found.setdefault(function, []).append(calls[record.scope])
@@ -96,16 +96,18 @@ def _owner(path: str) -> str:
     return ".".join(part for part in path.split(".") if not part.endswith("()"))
 
 
-def _add(call: Call, kind: str, line: int, name: str, seen: Seen) -> None:
+def _add(call: ObservedCall, kind: str, line: int, name: str, seen: ObservedTensor) -> None:
     if kind == "local":
         call.locals.setdefault((line, name), []).append(seen)
     else:
         call.values.setdefault(name, []).append(seen)
 
 
-def _seen(record: TensorRecord) -> Seen:
+def _seen(record: TensorRecord) -> ObservedTensor:
     sized = record.layout != "jagged" and all(size >= 0 for size in record.shape)
-    return Seen(_names(record), record.shape, record.dtype, steps_of(record.element), sized)
+    return ObservedTensor(
+        _names(record), record.shape, record.dtype, path_steps(record.element), sized
+    )
 
 
 def _names(record: TensorRecord) -> tuple[str | None, ...]:
@@ -117,6 +119,6 @@ def _names(record: TensorRecord) -> tuple[str | None, ...]:
     )
 
 
-def steps_of(element: str) -> Steps:
+def path_steps(element: str) -> PathSteps:
     """The single steps of a way into a container: ``[0].logits`` is two."""
     return tuple(_STEP.findall(element))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from shapetrace.dims import Dim
 from shapetrace.dims.expressions import ExpressionError, UnboundNameError, evaluate
-from shapetrace.naming.name_trace import Key, keyed
+from shapetrace.naming.name_trace import TensorKey, keyed
 
 if TYPE_CHECKING:
     from shapetrace.records.trace import TensorRecord, Trace
@@ -68,19 +68,19 @@ def _complete(first: Dims | None, second: Dims | None) -> Dims | None:
     )
 
 
-def _place(key: Key) -> tuple[object, ...]:
+def _place(key: TensorKey) -> tuple[object, ...]:
     """A place in the source, whichever time."""
     return key[:-1]
 
 
-def _container(key: Key) -> tuple[object, ...]:
+def _container(key: TensorKey) -> tuple[object, ...]:
     """A place in the source, whichever time and whichever item of a list."""
     *place, element, _ = key
     return (*place, _NUMBER.sub("[*]", element))
 
 
 def _always(
-    dims: Mapping[Key, Dims | None], place_of: Callable[[Key], tuple[object, ...]]
+    dims: Mapping[TensorKey, Dims | None], place_of: Callable[[TensorKey], tuple[object, ...]]
 ) -> dict[tuple[object, ...], Dims]:
     """By place: the names that its axes had every time."""
     found: dict[tuple[object, ...], list[Dims]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shapetrace.annotation.inference.calls import Steps
+from shapetrace.annotation.inference.calls import PathSteps
 from shapetrace.annotation.plan.annotation import (
     NONE,
     Annotation,
@@ -27,7 +27,7 @@ _LONGEST_TUPLE = 4
 """Longer tuples of equal items are as many by accident: one per layer."""
 _BUILTINS = frozenset({"int", "float", "bool", "str", "bytes", "complex"})
 
-Leaf = Callable[[Steps, bool], Annotation]
+Leaf = Callable[[PathSteps, bool], Annotation]
 """The annotation of the tensors at the end of some steps; whether every call has them."""
 
 
@@ -44,7 +44,7 @@ class Places:
     visible: Collection[str]
 
     def annotate(
-        self, structures: Sequence[Structure], steps: Steps = (), *, firm: bool = True
+        self, structures: Sequence[Structure], steps: PathSteps = (), *, firm: bool = True
     ) -> Annotation:
         """The annotation that allows all of some structures."""
         groups: dict[str, list[Structure]] = {}
@@ -59,7 +59,7 @@ class Places:
         return union(options) if options else Unknown()
 
     def _options(
-        self, kind: str, group: Sequence[Structure], steps: Steps, *, firm: bool
+        self, kind: str, group: Sequence[Structure], steps: PathSteps, *, firm: bool
     ) -> list[Annotation]:
         match kind:
             case "tensor":
@@ -77,7 +77,7 @@ class Places:
             case _:
                 return [self._class(structure) for structure in group]
 
-    def _tuple(self, group: Sequence[Structure], steps: Steps, *, firm: bool) -> Annotation:
+    def _tuple(self, group: Sequence[Structure], steps: PathSteps, *, firm: bool) -> Annotation:
         lengths = {len(structure.items) for structure in group}
         items = [item for structure in group for _, item in structure.items]
         alike = len(set(items)) == 1
@@ -91,7 +91,7 @@ class Places:
             )
         )
 
-    def _items(self, group: Sequence[Structure], steps: Steps) -> Annotation:
+    def _items(self, group: Sequence[Structure], steps: PathSteps) -> Annotation:
         items = [item for structure in group for _, item in structure.items]
         return self.annotate(list(dict.fromkeys(items)), (*steps, EVERY), firm=False)
 
@@ -112,7 +112,7 @@ def _is_int(text: str) -> bool:
     return text.removeprefix("-").isdigit()
 
 
-def leads_to(pattern: Steps, steps: Steps) -> bool:
+def leads_to(pattern: PathSteps, steps: PathSteps) -> bool:
     """Whether steps go where a pattern goes, which may say "every item"."""
     return len(pattern) == len(steps) and all(
         want in (EVERY, have) for want, have in zip(pattern, steps, strict=True)

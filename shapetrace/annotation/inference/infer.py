@@ -9,13 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from shapetrace.annotation.inference.axes import AxisNames, Slugs
-from shapetrace.annotation.inference.calls import Call, Function, Owned, Seen, Steps, calls_of
+from shapetrace.annotation.inference.calls import (
+    ObservedCall,
+    ObservedFunction,
+    ObservedTensor,
+    Owned,
+    PathSteps,
+    calls_of,
+)
 from shapetrace.annotation.inference.containers import EVERY, Places, leads_to
 from shapetrace.annotation.inference.fields import fields_left_out
 from shapetrace.annotation.inference.kept_names import following
 from shapetrace.annotation.inference.paths import NO_PATHS, Paths, Span, paths_of, widened
 from shapetrace.annotation.inference.shapes import annotation_of
-from shapetrace.annotation.inference.signatures import Parameter, Signature, signatures
+from shapetrace.annotation.inference.signatures import Parameter, SourceSignature, signatures
 from shapetrace.annotation.inference.variables import plan_locals
 from shapetrace.annotation.plan.annotation import NONE, Annotation, Plain, Unknown, arrays, union
 from shapetrace.annotation.plan.plans import FilePlan, FunctionPlan, LeftOut, LocalPlan
@@ -44,7 +51,7 @@ class Wishes:
     exact_dtype: bool = False
     replace: bool = False
 
-    def include(self, function: Function) -> bool:
+    def include(self, function: ObservedFunction) -> bool:
         """Whether a function is wanted."""
         names = (function.file, Path(function.file).name, function.qualname)
         return not self.only or any(
@@ -131,8 +138,8 @@ def infer(
 
 def _unseen(
     file: str,
-    by_line: Mapping[int, Signature],
-    found: Mapping[Function, object],
+    by_line: Mapping[int, SourceSignature],
+    found: Mapping[ObservedFunction, object],
     structures: Structures,
     wishes: Wishes,
 ) -> Iterator[LeftOut]:
@@ -141,7 +148,7 @@ def _unseen(
     for (where, line, name), kinds in structures.items():
         if where != file or line in seen or line not in by_line:
             continue
-        function = Function(file, line, by_line[line].qualname)
+        function = ObservedFunction(file, line, by_line[line].qualname)
         if wishes.include(function) and any(kind.has_tensor for kind in kinds):
             yield LeftOut(file, line, function.qualname, name, _NOT_LOOKED_INTO)
 
@@ -150,9 +157,9 @@ def _unseen(
 class _Draft:
     """The plan of one function, while it is made."""
 
-    function: Function
-    signature: Signature
-    calls: Sequence[Call]
+    function: ObservedFunction
+    signature: SourceSignature
+    calls: Sequence[ObservedCall]
     structures: Structures
     wishes: Wishes
     slugs: Slugs
@@ -204,7 +211,7 @@ class _Draft:
         structures = self._structures(parameter.name)
         if not any(structure.has_tensor for structure in structures):
             return None
-        prefix: Steps = ()
+        prefix: PathSteps = ()
         if parameter.kind != "plain":  # the annotation is that of one item
             items = tuple(dict.fromkeys(item for one in structures for _, item in one.items))
             if any(not item.has_tensor for item in items) or parameter.kind == "kwargs":
@@ -251,14 +258,14 @@ class _Draft:
         self,
         name: str,
         structures: Sequence[Structure],
-        prefix: Steps,
+        prefix: PathSteps,
         names: AxisNames,
         *,
         firm: bool,
     ) -> Annotation | None:
         self.tensors += 1
 
-        def leaf(steps: Steps, firmly: bool) -> Annotation:  # noqa: FBT001 - a Leaf
+        def leaf(steps: PathSteps, firmly: bool) -> Annotation:  # noqa: FBT001 - a Leaf
             tensors = self._tensors(name, steps)
             hint = "out" if name == "return" else name
             if not tensors:
@@ -273,9 +280,9 @@ class _Draft:
             return None
         return found
 
-    def _tensors(self, name: str, pattern: Steps) -> dict[int, list[Seen]]:
+    def _tensors(self, name: str, pattern: PathSteps) -> dict[int, list[ObservedTensor]]:
         """By number of the call: the tensors at some steps into a value."""
-        found: dict[int, list[Seen]] = {}
+        found: dict[int, list[ObservedTensor]] = {}
         for number, call in enumerate(self.calls):
             seen = [one for one in call.values.get(name, ()) if leads_to(pattern, one.steps)]
             if seen:

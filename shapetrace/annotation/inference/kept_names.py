@@ -11,22 +11,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from shapetrace.annotation.inference.calls import Call, Function, Seen
+from shapetrace.annotation.inference.calls import ObservedCall, ObservedFunction, ObservedTensor
 from shapetrace.dims import Named, align, parse_dims
 from shapetrace.errors import ShapetraceError
 
 if TYPE_CHECKING:
-    from shapetrace.annotation.inference.signatures import Signature
+    from shapetrace.annotation.inference.signatures import SourceSignature
 
-Names: TypeAlias = dict[str, str]
+KeptNames: TypeAlias = dict[str, str]
 """By what runs call a quantity, what annotations that stay call it."""
 _DIMS = re.compile(r"""\bTensor, *\\?(['"])([^'"\\]*)""")
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
 
 
 def following(
-    signatures: Mapping[Function, Signature], calls: Mapping[Function, Sequence[Call]]
-) -> dict[Function, list[Call]]:
+    signatures: Mapping[ObservedFunction, SourceSignature],
+    calls: Mapping[ObservedFunction, Sequence[ObservedCall]],
+) -> dict[ObservedFunction, list[ObservedCall]]:
     """The calls, with axes named as annotations that stay name them.
 
     Args:
@@ -44,12 +45,12 @@ def following(
     }
 
 
-def _owner(function: Function) -> str:
+def _owner(function: ObservedFunction) -> str:
     """The class that a function belongs to; empty for none."""
     return function.qualname.rpartition(".")[0]
 
 
-def _agreed(own: Mapping[Function, Sequence[Names]], owner: str) -> Names:
+def _agreed(own: Mapping[ObservedFunction, Sequence[KeptNames]], owner: str) -> KeptNames:
     """What all functions of a class that speak of a quantity call it."""
     said: dict[str, set[str]] = {}
     for function, given in own.items():
@@ -59,8 +60,8 @@ def _agreed(own: Mapping[Function, Sequence[Names]], owner: str) -> Names:
     return {name: kept.pop() for name, kept in said.items() if len(kept) == 1}
 
 
-def _given(signature: Signature, call: Call) -> Names:
-    found: Names = {}
+def _given(signature: SourceSignature, call: ObservedCall) -> KeptNames:
+    found: KeptNames = {}
     places = [(one.name, one.annotation) for one in signature.parameters if one.kind == "plain"]
     for place, annotation in (*places, ("return", signature.returns)):
         for seen in call.values.get(place, ()):
@@ -69,7 +70,7 @@ def _given(signature: Signature, call: Call) -> Names:
     return found
 
 
-def _pairs(annotation: str, seen: Seen) -> Iterator[tuple[str, str]]:
+def _pairs(annotation: str, seen: ObservedTensor) -> Iterator[tuple[str, str]]:
     """What runs call each axis of a lone tensor, beside what its annotation calls it."""
     declared = _DIMS.findall(annotation)
     if seen.steps or len(declared) != 1:
@@ -84,21 +85,21 @@ def _pairs(annotation: str, seen: Seen) -> Iterator[tuple[str, str]]:
             yield name, axis.name
 
 
-def _renamed(call: Call, names: Names) -> Call:
+def _renamed(call: ObservedCall, names: KeptNames) -> ObservedCall:
     if not names:
         return call
 
-    def one(seen: Seen) -> Seen:
+    def one(seen: ObservedTensor) -> ObservedTensor:
         return replace(seen, names=tuple(_translated(name, names) for name in seen.names))
 
-    return Call(
+    return ObservedCall(
         {place: [one(seen) for seen in found] for place, found in call.values.items()},
         {place: [one(seen) for seen in found] for place, found in call.locals.items()},
         call.owned,
     )
 
 
-def _translated(name: str | None, names: Names) -> str | None:
+def _translated(name: str | None, names: KeptNames) -> str | None:
     """A name, or an expression, in other words."""
     if name is None or name in names:
         return None if name is None else names[name]

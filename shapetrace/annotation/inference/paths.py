@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from shapetrace.annotation.inference.bindings import own_nodes
-from shapetrace.annotation.inference.calls import Steps
+from shapetrace.annotation.inference.calls import PathSteps
 from shapetrace.annotation.inference.reaching import Definition, Env, returns_of
 from shapetrace.annotation.plan.annotation import (
     NONE,
@@ -50,7 +50,7 @@ class OpenPath:
     """
 
     line: int
-    steps: Steps
+    steps: PathSteps
     shows: Annotation | None
 
 
@@ -103,7 +103,7 @@ class _Walk:
     ran: Callable[[object], bool]
     classes: frozenset[str]
 
-    def value(self, node: ast.expr, env: Env, steps: Steps) -> Iterator[OpenPath]:
+    def value(self, node: ast.expr, env: Env, steps: PathSteps) -> Iterator[OpenPath]:
         """Of an expression that ran: the parts of it, and of names in it, that did not."""
         match node:
             case ast.Tuple(elts=items) if not any(isinstance(i, ast.Starred) for i in items):
@@ -117,7 +117,7 @@ class _Walk:
                 for definition in env.get(name, ()):
                     yield from self._defined(definition, steps)
 
-    def _defined(self, definition: Definition, steps: Steps) -> Iterator[OpenPath]:
+    def _defined(self, definition: Definition, steps: PathSteps) -> Iterator[OpenPath]:
         value, env = definition.value, definition.env
         if definition.statement is None:
             return  # a parameter
@@ -129,7 +129,7 @@ class _Walk:
         elif not definition.in_place:
             yield OpenPath(definition.statement.lineno, steps, None)
 
-    def unseen(self, node: ast.expr, env: Env, steps: Steps) -> Iterator[OpenPath]:
+    def unseen(self, node: ast.expr, env: Env, steps: PathSteps) -> Iterator[OpenPath]:
         """Of an expression that did not run: what the code shows of each part."""
         match node:
             case ast.Constant(value=None):
@@ -150,7 +150,7 @@ class _Walk:
                 yield OpenPath(node.lineno, steps, None)
 
     def _kept(
-        self, operand: ast.expr | None, env: Env, steps: Steps, line: int
+        self, operand: ast.expr | None, env: Env, steps: PathSteps, line: int
     ) -> Iterator[OpenPath]:
         """Of ``x.contiguous()``: nothing where `x` is what other ways return, else unknown."""
         if isinstance(operand, ast.Name) and operand.id in env:
@@ -235,7 +235,7 @@ def widened(found: Annotation, path: OpenPath) -> Annotation | None:
     return None if isinstance(new, Unknown) else new
 
 
-def _at(found: Annotation, steps: Steps, shown: Annotation) -> Annotation:
+def _at(found: Annotation, steps: PathSteps, shown: Annotation) -> Annotation:
     if not steps:
         return union([found, shown])
     match found:

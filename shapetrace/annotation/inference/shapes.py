@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from shapetrace.annotation.inference.calls import Seen
+from shapetrace.annotation.inference.calls import ObservedTensor
 from shapetrace.annotation.inference.dtypes import dtype_class
 from shapetrace.annotation.plan.annotation import ANY_SHAPE, Annotation, Array, union
 
 if TYPE_CHECKING:
-    from shapetrace.annotation.inference.axes import AxisNames, Column
+    from shapetrace.annotation.inference.axes import AxisNames, AxisOccurrences
 
 _MOST_RANKS = 3
-Tensors = Mapping[int, Sequence[Seen]]
+Tensors = Mapping[int, Sequence[ObservedTensor]]
 """By number of the call: the tensors that stood in one place."""
 
 
@@ -67,14 +67,14 @@ def _axes(
     )
 
 
-def _column(tensors: Tensors, axis: int) -> Column:
+def _column(tensors: Tensors, axis: int) -> AxisOccurrences:
     return {
         call: [(one.names[axis], one.shape[axis]) for one in seen] for call, seen in tensors.items()
     }
 
 
 def _mixed(
-    tensors: Tensors, seen: Sequence[Seen], names: AxisNames, hint: str, *, firm: bool
+    tensors: Tensors, seen: Sequence[ObservedTensor], names: AxisNames, hint: str, *, firm: bool
 ) -> tuple[str, ...]:
     """Tensors of several ranks: what they share at one end, and a run of axes for the rest."""
     fewest = min(len(one.shape) for one in seen)
@@ -93,7 +93,7 @@ def _mixed(
     return (*head, names.variadic(runs, base), *tail)
 
 
-def _shared(seen: Sequence[Seen], fewest: int, *, from_end: bool) -> int:
+def _shared(seen: Sequence[ObservedTensor], fewest: int, *, from_end: bool) -> int:
     """How many axes at one end have the same name, or the same bare number, in all tensors."""
     count = 0
     while count < fewest:

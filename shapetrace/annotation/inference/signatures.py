@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from shapetrace.annotation.inference.bindings import Binding, bindings_of, own_nodes
+from shapetrace.annotation.inference.bindings import BoundPlace, bindings_of, own_nodes
 
 ParameterKind = Literal["plain", "args", "kwargs"]
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _JIT = ("jit.script", "jit.script_method", "script_method", "jit.export")
 
 
@@ -32,7 +32,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class SourceSignature:
     """A function as its source has it.
 
     Attributes:
@@ -52,7 +52,7 @@ class Signature:
     returns: str
     may_return_none: bool
     left_alone: str
-    bindings: tuple[Binding, ...]
+    bindings: tuple[BoundPlace, ...]
     visible: frozenset[str]
 
     @property
@@ -62,7 +62,7 @@ class Signature:
         return sorted(kinds) == ["args", "kwargs"]
 
 
-def signatures(source: bytes) -> tuple[Signature, ...]:
+def signatures(source: bytes) -> tuple[SourceSignature, ...]:
     """The functions of a file, in the order of their ``def`` lines.
 
     Raises:
@@ -90,7 +90,7 @@ def signatures(source: bytes) -> tuple[Signature, ...]:
 
 def _functions(
     body: Sequence[ast.stmt], scope: tuple[str, ...]
-) -> Iterator[tuple[Function, str, Sequence[ast.stmt]]]:
+) -> Iterator[tuple[FunctionNode, str, Sequence[ast.stmt]]]:
     for node in body:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -113,9 +113,9 @@ def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def _signature(
-    node: Function, qualname: str, siblings: Sequence[ast.stmt], visible: frozenset[str]
-) -> Signature:
-    return Signature(
+    node: FunctionNode, qualname: str, siblings: Sequence[ast.stmt], visible: frozenset[str]
+) -> SourceSignature:
+    return SourceSignature(
         node.lineno,
         qualname,
         tuple(_parameters(node.args)),
@@ -158,7 +158,7 @@ def _is_none(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value is None
 
 
-def _left_alone(node: Function, siblings: Sequence[ast.stmt]) -> str:
+def _left_alone(node: FunctionNode, siblings: Sequence[ast.stmt]) -> str:
     names = [ast.unparse(decorator) for decorator in node.decorator_list]
     if any(name.endswith(_JIT) for name in names):
         return "is compiled by torch.jit, which does not read jaxtyping"
@@ -172,7 +172,7 @@ def _left_alone(node: Function, siblings: Sequence[ast.stmt]) -> str:
     return ""
 
 
-def _is_overload(node: Function) -> bool:
+def _is_overload(node: FunctionNode) -> bool:
     return any(
         ast.unparse(decorator).split(".")[-1] == "overload" for decorator in node.decorator_list
     )

@@ -11,17 +11,17 @@ from shapetrace.annotation.plan.plans import LeftOut, LocalPlan
 
 if TYPE_CHECKING:
     from shapetrace.annotation.inference.axes import AxisNames
-    from shapetrace.annotation.inference.bindings import Binding
-    from shapetrace.annotation.inference.calls import Call, Seen
-    from shapetrace.annotation.inference.signatures import Signature
+    from shapetrace.annotation.inference.bindings import BoundPlace
+    from shapetrace.annotation.inference.calls import ObservedCall, ObservedTensor
+    from shapetrace.annotation.inference.signatures import SourceSignature
 
 _CONTAINER = "holds tensors inside a container, of which runs tell no more for a variable"
 _MANY = "is bound to tensors of several shapes, for which one annotation would say nothing"
 
 
 def plan_locals(
-    signature: Signature,
-    calls: Sequence[Call],
+    signature: SourceSignature,
+    calls: Sequence[ObservedCall],
     names: AxisNames,
     *,
     every: bool = False,
@@ -61,13 +61,13 @@ def plan_locals(
 
 
 def _chosen(
-    bindings: Sequence[Binding],
-    calls: Sequence[Call],
+    bindings: Sequence[BoundPlace],
+    calls: Sequence[ObservedCall],
     parameters: set[str],
     *,
     every: bool,
     replace: bool,
-) -> Iterator[Binding]:
+) -> Iterator[BoundPlace]:
     ran = {place for call in calls for place in call.locals}
     annotated = {binding.name for binding in bindings if binding.form == "annotated"}
     plain = {binding.name for binding in bindings if binding.form == "plain"}
@@ -86,8 +86,10 @@ def _chosen(
         yield binding
 
 
-def _tensors(binding: Binding, calls: Sequence[Call], *, whole: bool) -> dict[int, list[Seen]]:
-    found: dict[int, list[Seen]] = {}
+def _tensors(
+    binding: BoundPlace, calls: Sequence[ObservedCall], *, whole: bool
+) -> dict[int, list[ObservedTensor]]:
+    found: dict[int, list[ObservedTensor]] = {}
     for number, call in enumerate(calls):
         for (line, name), seen in call.locals.items():
             if name == binding.name and (whole or line == binding.line):

@@ -6,7 +6,7 @@ from typing import Any
 
 import libcst as cst
 
-from shapetrace.annotation.rewriting.spreading import STEP, newline, spread, spread_return
+from shapetrace.annotation.rewriting.spreading import INDENT, newline, spread, spread_return
 
 
 def wrapped(old: cst.FunctionDef, new: cst.FunctionDef, column: int, limit: int) -> cst.FunctionDef:
@@ -23,7 +23,7 @@ def wrapped(old: cst.FunctionDef, new: cst.FunctionDef, column: int, limit: int)
         return new
     if places and before.count("\n") < len(places):
         new = new.with_changes(
-            whitespace_before_params=newline(STEP), params=_one_per_line(new.params)
+            whitespace_before_params=newline(INDENT), params=_one_per_line(new.params)
         )
     return _spread(old, new, limit - column) if _longest(new, column) > limit else new
 
@@ -52,8 +52,8 @@ def _param(param: cst.Param, known: set[str], limit: int) -> cst.Param:
     if param.annotation is None or _code(param.annotation) in known:
         return param
     default = 0 if param.default is None else len(f" = {_code(param.default)}")
-    start = STEP + len(f"{param.name.value}: ")
-    wide = spread(param.annotation.annotation, STEP, start, default + 1, limit)
+    start = INDENT + len(f"{param.name.value}: ")
+    wide = spread(param.annotation.annotation, INDENT, start, default + 1, limit)
     return param.with_changes(annotation=param.annotation.with_changes(annotation=wide))
 
 
@@ -95,7 +95,7 @@ def _one_per_line(params: cst.Parameters) -> cst.Parameters:
     places = _params(params)
     for number, (attribute, index) in enumerate(places):
         last = number == len(places) - 1
-        comma = cst.Comma(whitespace_after=newline(0 if last else STEP))
+        comma = cst.Comma(whitespace_after=newline(0 if last else INDENT))
         value: Any = getattr(params, attribute)
         if index < 0:
             params = params.with_changes(**{attribute: _ended(value, comma)})

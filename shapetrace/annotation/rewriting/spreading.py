@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-STEP = 4
+INDENT = 4
 
 
 def spread(
@@ -33,8 +33,8 @@ def spread_return(node: cst.BaseExpression, start: int, limit: int) -> cst.BaseE
     """A return annotation, which no brackets of the signature stand around."""
     if start + len(_code(node)) + 1 <= limit or len(_options(node)) == 1:
         return spread(node, 0, start, 1, limit)
-    inner = _union(_options(node), STEP, STEP, 0, limit)
-    left = cst.LeftParen(whitespace_after=newline(STEP))
+    inner = _union(_options(node), INDENT, INDENT, 0, limit)
+    left = cst.LeftParen(whitespace_after=newline(INDENT))
     right = cst.RightParen(whitespace_before=newline(0))
     return inner.with_changes(lpar=[left], rpar=[right])
 
@@ -50,7 +50,7 @@ def newline(indent: int) -> cst.ParenthesizedWhitespace:
 
 def _subscript(node: cst.Subscript, indent: int, limit: int) -> cst.Subscript:
     """``tuple[...]``: what is inside on a line of its own, or each item."""
-    inside = indent + STEP
+    inside = indent + INDENT
     one_line = inside + len(", ".join(map(_item, node.slice))) <= limit
     items = list(node.slice)
     if not one_line:
@@ -72,7 +72,7 @@ def _on_a_line(
     index = item.slice
     if isinstance(index, cst.Index):
         index = index.with_changes(value=spread(index.value, indent, indent, 1, limit))
-    comma = cst.Comma(whitespace_after=newline(indent - STEP if last else indent))
+    comma = cst.Comma(whitespace_after=newline(indent - INDENT if last else indent))
     return item.with_changes(slice=index, comma=comma)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from shapetrace.check.findings import Finding, Sizes, from_misfits, gathered, kept
-from shapetrace.check.misfit import Place
+from shapetrace.check.findings import Finding, NamedSizes, from_misfits, gathered, kept
+from shapetrace.check.misfit import AnnotationPlace
 from shapetrace.check.mismatch import short_path
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Checked:
     target: str
     findings: tuple[Finding, ...]
     silenced: int = 0
-    runs: tuple[Sizes, ...] = ()
+    runs: tuple[NamedSizes, ...] = ()
     annotations: int = 0
     values: int = 0
     notes: tuple[str, ...] = ()
@@ -57,16 +57,16 @@ class Tally:
     """
 
     findings: list[list[Finding]] = field(default_factory=list)
-    runs: list[Sizes] = field(default_factory=list)
-    places: set[Place] = field(default_factory=set)
+    runs: list[NamedSizes] = field(default_factory=list)
+    places: set[AnnotationPlace] = field(default_factory=set)
     values: int = 0
     notes: list[str] = field(default_factory=list)
-    missing: dict[Place, str] = field(default_factory=dict)
+    missing: dict[AnnotationPlace, str] = field(default_factory=dict)
 
     def add(
         self,
         trace: Trace,
-        sizes: Sizes,
+        sizes: NamedSizes,
         findings: Iterable[Finding],
         whole: Judged | None = None,
     ) -> None:
@@ -84,7 +84,7 @@ class Tally:
             site = trace.sites[record.site]
             if record.declared is not None and not site.internal:
                 line = 0 if site.kind in ("argument", "return") else site.line
-                self.places.add(Place(site.file, site.function, site.name, line))
+                self.places.add(AnnotationPlace(site.file, site.function, site.name, line))
                 self.values += 1
         if whole is not None:
             changed = sizes if len(self.runs) > 1 else ()

@@ -12,7 +12,14 @@ from shapetrace.capture.record_steps import StepRecording
 from shapetrace.capture.source.discover import joined, reachable
 from shapetrace.cost import flops
 from shapetrace.cost.symbolic import encoder_flops, forward_flops, source_flops, step_flops
-from shapetrace.model.generation import Generated, Request, Sampling, filters, loop, sampling
+from shapetrace.model.generation import (
+    Generated,
+    GenerationInput,
+    Sampling,
+    filters,
+    loop,
+    sampling,
+)
 from shapetrace.model.generation import generate as make
 from shapetrace.model.layers.cache import Cache, LayerCache, doubled
 from shapetrace.model.transformer import frame
@@ -75,8 +82,8 @@ def _unknown(wish: GenerationRequest) -> tuple[Sample, ...]:
     return tuple(Sample(prompt, "", ()) for prompt in wish.prompts for _ in range(wish.samples))
 
 
-def _loop_request(wish: GenerationRequest) -> Request:
-    return Request(
+def _loop_request(wish: GenerationRequest) -> GenerationInput:
+    return GenerationInput(
         prompts=wish.prompt_ids,
         max_new_tokens=wish.max_new_tokens,
         sampling=Sampling(
@@ -89,7 +96,7 @@ def _loop_request(wish: GenerationRequest) -> Request:
     )
 
 
-def _check_memory(wish: GenerationRequest, request: Request) -> None:
+def _check_memory(wish: GenerationRequest, request: GenerationInput) -> None:
     item = ITEM_BYTES[wish.dtype]
     parameters = sum(parameter.numel() * item for parameter in frame(wish.config).parameters())
     B, n = len(request.prompts) * request.samples, max(map(len, request.prompts))
@@ -149,7 +156,7 @@ class Voice:
 
 
 def _made(
-    wish: GenerationRequest, model: Transformer, request: Request, voice: Voice
+    wish: GenerationRequest, model: Transformer, request: GenerationInput, voice: Voice
 ) -> tuple[Generated, Trace | None]:
     running: Any = model
     if not wish.trace:

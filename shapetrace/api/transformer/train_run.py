@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedTraining:
     """A request with its data read.
 
     Attributes:
@@ -96,7 +96,7 @@ def run_training(request: TrainingRequest, on_step: Callable[[Progress], None]) 
     )
 
 
-def _prepared(request: TrainingRequest) -> Prepared:
+def _prepared(request: TrainingRequest) -> PreparedTraining:
     try:
         training = TrainingSettings(**request.settings)
     except TypeError as error:  # a word of Python's
@@ -110,10 +110,10 @@ def _prepared(request: TrainingRequest) -> Prepared:
         "tokens": tokens,
         "training": asdict(training),
     }
-    return Prepared(request, training, data, facts)
+    return PreparedTraining(request, training, data, facts)
 
 
-def _check_memory(job: Prepared) -> None:
+def _check_memory(job: PreparedTraining) -> None:
     item, n = ITEM_BYTES["float32"], job.training.seq
     parameters = sum(
         parameter.numel() * item for parameter in frame(job.request.config).parameters()
@@ -143,7 +143,7 @@ _SMALLER = "a smaller --batch with more of --accumulate, a smaller --seq, or a s
 
 
 def _run(
-    job: Prepared, trainer: WatchedTrainer, log: _Log, on_step: Callable[[Progress], None]
+    job: PreparedTraining, trainer: WatchedTrainer, log: _Log, on_step: Callable[[Progress], None]
 ) -> None:
     def note(progress: Progress) -> None:
         log.note(progress)
@@ -214,7 +214,7 @@ class WatchedTrainer(Trainer):
         return loss
 
 
-def _fresh(job: Prepared) -> WatchedTrainer:
+def _fresh(job: PreparedTraining) -> WatchedTrainer:
     if job.request.output is not None and (job.request.output / "config.json").is_file():
         raise ShapetraceError(
             f"{job.request.output} holds a checkpoint already; --resume goes on with it, "
@@ -233,7 +233,7 @@ def _fresh(job: Prepared) -> WatchedTrainer:
     return trainer
 
 
-def _resumed(job: Prepared, log: _Log) -> WatchedTrainer:
+def _resumed(job: PreparedTraining, log: _Log) -> WatchedTrainer:
     assert job.request.output is not None  # noqa: S101 - the caller has looked
     record_, state = load_state(job.request.output)
     _check_same(job, record_)
@@ -248,7 +248,7 @@ def _resumed(job: Prepared, log: _Log) -> WatchedTrainer:
 _MAY_CHANGE = {"steps", "evaluate_every", "save_every"}
 
 
-def _check_same(job: Prepared, before: Mapping[str, Any]) -> None:
+def _check_same(job: PreparedTraining, before: Mapping[str, Any]) -> None:
     """Refuse to go on with another configuration, other data or another schedule."""
     assert job.request.output is not None  # noqa: S101 - the caller has looked
     there = ModelConfig.from_file(job.request.output)

@@ -24,7 +24,7 @@ class UnlikeError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ValueForm:
     """One value: its class, and what is in it.
 
     Attributes:
@@ -39,22 +39,22 @@ class Form:
     kind: type
     shape: tuple[int, ...] | None = None
     dtype: torch.dtype | None = None
-    items: tuple[tuple[Any, Form], ...] = ()
+    items: tuple[tuple[Any, ValueForm], ...] = ()
     value: Any = None
     whole: bool = True
 
 
-def form_of(value: Any, depth: int = _DEPTH) -> Form:
+def form_of(value: Any, depth: int = _DEPTH) -> ValueForm:
     """The form of a value; no code of the value's own is run."""
     kind = type(value)
     if isinstance(value, torch.Tensor):
         plain = value.layout is torch.strided and not value.is_nested
         kind = nn.Parameter if isinstance(value, nn.Parameter) else kind
-        return Form(kind, sizes_of(value), value.dtype, whole=plain)
+        return ValueForm(kind, sizes_of(value), value.dtype, whole=plain)
     if kind in _PLAIN or isinstance(value, enum.Enum | type):
-        return Form(kind, value=value)
+        return ValueForm(kind, value=value)
     if isinstance(value, nn.Module):
-        return Form(kind)
+        return ValueForm(kind)
     if isinstance(value, dict):
         return _container(kind, [(k, dict.__getitem__(value, k)) for k in list(value)], depth)
     if isinstance(value, tuple | list):
@@ -62,14 +62,14 @@ def form_of(value: Any, depth: int = _DEPTH) -> Form:
     if dataclasses.is_dataclass(value):
         fields = [(field.name, stored(value, field.name)) for field in dataclasses.fields(value)]
         return _container(kind, fields, depth)
-    return Form(kind)
+    return ValueForm(kind)
 
 
-def _container(kind: type, items: list[tuple[Any, Any]], depth: int) -> Form:
+def _container(kind: type, items: list[tuple[Any, Any]], depth: int) -> ValueForm:
     if not depth or len(items) > _WIDTH:
-        return Form(kind, whole=False)
+        return ValueForm(kind, whole=False)
     inside = tuple((_key(key), form_of(item, depth - 1)) for key, item in items)
-    return Form(kind, items=inside, whole=all(form.whole for _, form in inside))
+    return ValueForm(kind, items=inside, whole=all(form.whole for _, form in inside))
 
 
 def _key(key: Any) -> Any:
@@ -77,7 +77,7 @@ def _key(key: Any) -> Any:
     return key if type(key) in _PLAIN or isinstance(key, enum.Enum) else form_of(key, 1)
 
 
-def likeness(form: Form) -> Any:
+def likeness(form: ValueForm) -> Any:
     """A value of some form, its tensors without numbers.
 
     Raises:
@@ -91,19 +91,19 @@ def likeness(form: Form) -> Any:
         return form.value
     if issubclass(form.kind, types.FunctionType | types.BuiltinFunctionType | types.MethodType):
         return lambda *_, **__: None
-    items = [(likeness(k) if isinstance(k, Form) else k, likeness(v)) for k, v in form.items]
+    items = [(likeness(k) if isinstance(k, ValueForm) else k, likeness(v)) for k, v in form.items]
     try:
         return _made(form.kind, items)
     except Exception as error:
         raise UnlikeError(form.kind.__qualname__) from error
 
 
-def is_plain(form: Form) -> bool:
+def is_plain(form: ValueForm) -> bool:
     """Whether a form holds the value itself: a scalar, a class, a member of an enumeration."""
     return form.kind in _PLAIN or isinstance(form.value, enum.Enum | type)
 
 
-def _tensor(form: Form) -> torch.Tensor:
+def _tensor(form: ValueForm) -> torch.Tensor:
     assert form.shape is not None  # noqa: S101 - the caller's to see
     tensor = torch.empty(form.shape, dtype=form.dtype, device="meta")
     if form.kind is torch.Tensor:
@@ -138,7 +138,7 @@ def _made(kind: type, items: list[tuple[Any, Any]]) -> Any:
     return made
 
 
-def told(form: Form) -> str:
+def told(form: ValueForm) -> str:
     """A form in words: ``f32[2, 5]``, ``a tuple of 2``, ``None``."""
     if form.shape is not None:
         dtype = short_dtype(str(form.dtype).removeprefix("torch."))

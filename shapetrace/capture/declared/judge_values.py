@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from jaxtyping import jaxtyped
 
-from shapetrace.capture.declared.forms import Form, UnlikeError, form_of, is_plain, likeness
+from shapetrace.capture.declared.forms import UnlikeError, ValueForm, form_of, is_plain, likeness
 from shapetrace.capture.declared.refused import Refused, fits, parts_of, refused
 from shapetrace.capture.declared.shaped import (
     UNIONS,
@@ -28,7 +28,7 @@ from shapetrace.capture.declared.shaped import (
 from shapetrace.capture.declared.watch_values import YIELD, Watcher
 from shapetrace.capture.source.live_functions import functions_of
 from shapetrace.capture.source.registry import is_internal
-from shapetrace.check.misfit import Misfit, Place, Unchecked
+from shapetrace.check.misfit import AnnotationPlace, Misfit, Unchecked
 
 
 @dataclass(slots=True)
@@ -44,9 +44,9 @@ class Judged:
     """
 
     misfits: list[Misfit] = field(default_factory=list)
-    places: set[Place] = field(default_factory=set)
+    places: set[AnnotationPlace] = field(default_factory=set)
     values: int = 0
-    unlike: dict[Place, str] = field(default_factory=dict)
+    unlike: dict[AnnotationPlace, str] = field(default_factory=dict)
     unchecked: list[Unchecked] = field(default_factory=list)
 
 
@@ -66,7 +66,7 @@ def judged(watcher: Watcher) -> Judged:
     return result
 
 
-def _judge_fields(result: Judged, shaped: Shaped, form: Form, times: int) -> None:
+def _judge_fields(result: Judged, shaped: Shaped, form: ValueForm, times: int) -> None:
     names = getattr(form.kind, "_fields", ())
     with jaxtyped("context"):
         for key, item in form.items:
@@ -89,11 +89,11 @@ class Asked:
 
     name: str
     where: str
-    form: Form
+    form: ValueForm
     hint: Any
 
 
-def _asked(function: Shaped, name: str, form: Form) -> Iterator[Asked]:
+def _asked(function: Shaped, name: str, form: ValueForm) -> Iterator[Asked]:
     """What is to be judged of a value: itself, or each item of ``*args``."""
     if name == YIELD:
         hint = _yielded(function.hints.get("return"))
@@ -144,7 +144,7 @@ def _judge(result: Judged, owner: Shaped, asked: Asked, times: int) -> None:
         result.misfits.append(_misfit(place, why, times))
 
 
-def _misfit(place: Place, why: Refused, times: int) -> Misfit:
+def _misfit(place: AnnotationPlace, why: Refused, times: int) -> Misfit:
     fix = "pass" if place.name != "return" else "return"
     return Misfit(
         why.kind,
@@ -169,7 +169,7 @@ def _typed_dicts(value: Any, hint: Any) -> Iterator[tuple[type, dict[Any, Any]]]
         yield from _typed_dicts(inner, part)
 
 
-def _foreign(form: Form, hint: Any) -> Iterator[str]:
+def _foreign(form: ValueForm, hint: Any) -> Iterator[str]:
     """Objects in a value that only their own code could tell the sizes of."""
     if any(issubclass(kind, torch.Tensor) is False for kind in _array_types(hint)):
         yield from _objects(form)
@@ -184,7 +184,7 @@ def _array_types(hint: Any) -> Iterator[type]:
         yield from _array_types(part)
 
 
-def _objects(form: Form) -> Iterator[str]:
+def _objects(form: ValueForm) -> Iterator[str]:
     if form.shape is None and not form.items and not is_plain(form):
         yield form.kind.__qualname__
     for _, item in form.items:

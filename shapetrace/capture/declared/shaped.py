@@ -19,7 +19,7 @@ from jaxtyping import AbstractArray
 from torch import nn
 
 from shapetrace.capture.declared.namespaces import closure_of, variadic_of
-from shapetrace.check.misfit import Place
+from shapetrace.check.misfit import AnnotationPlace
 
 UNIONS = (typing.Union, types.UnionType)
 
@@ -47,9 +47,9 @@ class Shaped:
     def __hash__(self) -> int:
         return hash((self.file, self.name))
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> AnnotationPlace:
         """One of its annotations."""
-        return Place(self.file, self.name, name, self.lines.get(name, 0))
+        return AnnotationPlace(self.file, self.name, name, self.lines.get(name, 0))
 
 
 def is_array(hint: Any) -> bool:

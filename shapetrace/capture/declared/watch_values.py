@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from shapetrace.capture.declared.forms import Form, form_of
+from shapetrace.capture.declared.forms import ValueForm, form_of
 from shapetrace.capture.declared.shaped import Shaped, shaped_class, shaped_classes, shaped_function
 from shapetrace.capture.values.tensors_in import SCALARS, stored
 
@@ -41,7 +41,7 @@ class WholeCall:
     """
 
     function: Shaped
-    values: tuple[tuple[str, Form], ...]
+    values: tuple[tuple[str, ValueForm], ...]
 
 
 @dataclass(slots=True)
@@ -69,11 +69,11 @@ class Watcher:
     functions: dict[tuple[str, str, int], Shaped] = field(default_factory=dict)
     asynchronous: set[tuple[str, str, int]] = field(default_factory=set)
     calls: dict[WholeCall, int] = field(default_factory=dict)
-    objects: dict[tuple[type, Form], int] = field(default_factory=dict)
+    objects: dict[tuple[type, ValueForm], int] = field(default_factory=dict)
     classes: list[Shaped] = field(default_factory=list)
     _files: frozenset[str] = frozenset()
     _known: dict[int, _Watched] = field(default_factory=dict)
-    _running: dict[int, list[tuple[str, Form]]] = field(default_factory=dict)
+    _running: dict[int, list[tuple[str, ValueForm]]] = field(default_factory=dict)
 
     def look_at(self, functions: Iterable[FunctionType]) -> None:
         """Have the functions of some files watched."""
@@ -98,7 +98,7 @@ class Watcher:
             if shaped is not None:
                 held = {name: stored(module, name) for name in shaped.hints}
                 items = tuple((k, form_of(v)) for k, v in held.items() if v is not None)
-                key = (kind, Form(kind, items=items))
+                key = (kind, ValueForm(kind, items=items))
                 self.objects[key] = self.objects.get(key, 0) + 1
 
     @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from shapetrace.capture.failure.frozen_eval import Names, Unknown, evaluate
+from shapetrace.capture.failure.frozen_eval import FrameNames, Unknown, evaluate
 from shapetrace.capture.failure.traceback import class_at, function_at
 from shapetrace.capture.source.registry import is_internal
 from shapetrace.records.trace import Origin
@@ -193,7 +193,7 @@ def _defaults(init: ast.FunctionDef) -> dict[str, Any]:
 
 def _sizes(found: _Assignment, given: dict[str, Any]) -> tuple[int, ...] | None:
     try:
-        return _sizes_of(evaluate(found.value, Names((found.names, vars(builtins)), given)))
+        return _sizes_of(evaluate(found.value, FrameNames((found.names, vars(builtins)), given)))
     except Unknown:
         return None
 

@@ -11,7 +11,7 @@ from shapetrace.capture.failure.frame_reader import StorageOf
 from shapetrace.capture.failure.lineage import Lineage
 from shapetrace.capture.failure.operand_origins import with_origins
 from shapetrace.capture.failure.operands import Operands
-from shapetrace.capture.failure.traceback import Place, blamed, callers, places
+from shapetrace.capture.failure.traceback import FramePlace, blamed, callers, places
 from shapetrace.capture.failure.trial import runs
 from shapetrace.capture.recorder import events as kinds
 from shapetrace.capture.recorder.events import Event
@@ -48,7 +48,7 @@ def blame(error: BaseException, events: Sequence[Event], storage_of: StorageOf) 
 
 def _detailed(
     plain: Failure,
-    found: list[Place],
+    found: list[FramePlace],
     number: int,
     events: Sequence[Event],
     storage_of: StorageOf,
@@ -73,7 +73,7 @@ def _detailed(
     return replace(told, fixes=tuple(fixes))
 
 
-def _nearest(calls: list[Place]) -> list[tuple[str, int, str]]:
+def _nearest(calls: list[FramePlace]) -> list[tuple[str, int, str]]:
     """The nearest calls, outermost first, and the nearest of somebody's own code."""
     kept = calls[-_CALLERS:]
     own = [call for call in calls[:-_CALLERS] if not is_installed(call.file)]
@@ -82,7 +82,7 @@ def _nearest(calls: list[Place]) -> list[tuple[str, int, str]]:
     return [(call.file, call.line, call.text) for call in kept]
 
 
-def _innermost(found: list[Place], number: int) -> tuple[str, int, str] | None:
+def _innermost(found: list[FramePlace], number: int) -> tuple[str, int, str] | None:
     """The `raise` or `assert` of a library, below the line that is blamed."""
     below = list(takewhile(lambda step: not is_machinery(step.file), found[number:]))
     last = below[-1]
@@ -91,7 +91,7 @@ def _innermost(found: list[Place], number: int) -> tuple[str, int, str] | None:
     return last.file, last.line, last.text
 
 
-def _source(place: Place) -> str:
+def _source(place: FramePlace) -> str:
     return ast.unparse(place.node) if place.node is not None else ""
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture.failure.frozen_eval import Unknown, evaluate, names_in
-from shapetrace.capture.failure.traceback import Place
+from shapetrace.capture.failure.traceback import FramePlace
 from shapetrace.capture.values.tensors_in import elements
 from shapetrace.records.trace import Operand
 
@@ -30,7 +30,7 @@ class FrameReader:
         storage_of: The number of a tensor's block.
     """
 
-    def __init__(self, place: Place, storage_of: StorageOf) -> None:
+    def __init__(self, place: FramePlace, storage_of: StorageOf) -> None:
         """Take the frame.
 
         Args:

@@ -56,7 +56,7 @@ class Unknown(Exception):  # noqa: N818 - a signal inside this package, not an e
 
 
 @dataclass(frozen=True)
-class Names:
+class FrameNames:
     """What names stand for.
 
     Attributes:
@@ -70,12 +70,12 @@ class Names:
     modules: Mapping[int, nn.Module] = field(default_factory=dict)
 
 
-def names_in(frame: FrameType) -> Names:
+def names_in(frame: FrameType) -> FrameNames:
     """What names stand for in a stopped frame."""
-    return Names((frame.f_locals, frame.f_globals, frame.f_builtins))
+    return FrameNames((frame.f_locals, frame.f_globals, frame.f_builtins))
 
 
-def evaluate(node: ast.AST, names: Names) -> Any:
+def evaluate(node: ast.AST, names: FrameNames) -> Any:
     """The value of an expression.
 
     Tensors that a variable or an attribute holds are returned themselves, results of their
@@ -95,7 +95,7 @@ def evaluate(node: ast.AST, names: Names) -> Any:
         raise Unknown from error
 
 
-def _value(node: ast.AST, names: Names) -> Any:  # noqa: C901, PLR0912 - one case per kind of node
+def _value(node: ast.AST, names: FrameNames) -> Any:  # noqa: C901, PLR0912 - one case per kind of node
     if names.given and isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         text = ast.unparse(node)
         if text in names.given:
@@ -128,7 +128,7 @@ def _value(node: ast.AST, names: Names) -> Any:  # noqa: C901, PLR0912 - one cas
     raise Unknown
 
 
-def _items(nodes: list[ast.expr], names: Names) -> list[Any]:
+def _items(nodes: list[ast.expr], names: FrameNames) -> list[Any]:
     found: list[Any] = []
     for node in nodes:
         if isinstance(node, ast.Starred):
@@ -138,7 +138,7 @@ def _items(nodes: list[ast.expr], names: Names) -> list[Any]:
     return found
 
 
-def _named(name: str, names: Names) -> Any:
+def _named(name: str, names: FrameNames) -> Any:
     for table in names.tables:
         if name in table:
             return table[name]
@@ -179,7 +179,7 @@ def _item(owner: Any, index: Any) -> Any:
     raise Unknown
 
 
-def _called(node: ast.Call, names: Names) -> Any:
+def _called(node: ast.Call, names: FrameNames) -> Any:
     args = light(_items(node.args, names))
     kwargs = {k.arg: light(_value(k.value, names)) for k in node.keywords if k.arg is not None}
     if len(kwargs) < len(node.keywords):

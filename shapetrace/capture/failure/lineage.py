@@ -17,10 +17,10 @@ from typing import Any
 import torch
 
 from shapetrace.capture.failure.constructors import constructed, setting
-from shapetrace.capture.failure.frozen_eval import Names, Unknown, evaluate, names_in
+from shapetrace.capture.failure.frozen_eval import FrameNames, Unknown, evaluate, names_in
 from shapetrace.capture.failure.history import Bound, history
-from shapetrace.capture.failure.sources import Source, sources
-from shapetrace.capture.failure.traceback import Place, function_at
+from shapetrace.capture.failure.sources import SizeSource, sources
+from shapetrace.capture.failure.traceback import FramePlace, function_at
 from shapetrace.capture.recorder.events import Event
 from shapetrace.capture.source.registry import is_internal
 from shapetrace.records.trace import Origin, OriginKind
@@ -40,12 +40,12 @@ class Lineage:
         events: What was recorded.
     """
 
-    found: Sequence[Place]
+    found: Sequence[FramePlace]
     number: int
     events: Sequence[Event]
 
     @property
-    def _place(self) -> Place:
+    def _place(self) -> FramePlace:
         return self.found[self.number]
 
     @property
@@ -92,7 +92,7 @@ class Lineage:
                 return self._attribute(source)
         return []
 
-    def _several(self, source: Source, axes: list[int | None], at: int) -> list[Origin]:
+    def _several(self, source: SizeSource, axes: list[int | None], at: int) -> list[Origin]:
         """Several axes of one variable, where the way ends."""
         known = [b for b in self._bound[:at] if b.name == ast.unparse(source.node)]
         places = tuple(axis for axis in axes if axis is not None)
@@ -101,7 +101,7 @@ class Lineage:
         kind: OriginKind = "argument" if known[-1].is_argument else "local"
         return [Origin(known[-1].name, kind, places, self._place.file, known[-1].line)]
 
-    def _names(self, at: int) -> Names:
+    def _names(self, at: int) -> FrameNames:
         """What names stood for at a time, tensors weightless."""
         given = {
             bound.name: torch.empty(bound.shape, dtype=bound.dtype, device="meta")
@@ -110,7 +110,9 @@ class Lineage:
         }
         return replace(names_in(self._frame), given=given)
 
-    def _variable(self, name: str, source: Source, at: int, line: int, steps: int) -> list[Origin]:
+    def _variable(
+        self, name: str, source: SizeSource, at: int, line: int, steps: int
+    ) -> list[Origin]:
         places = [number for number, bound in enumerate(self._bound[:at]) if bound.name == name]
         file = self._place.file
         if places and self._bound[places[-1]].is_argument:
@@ -136,7 +138,9 @@ class Lineage:
         except Unknown:
             return None
 
-    def _number(self, name: str, source: Source, at: int, line: int, steps: int) -> list[Origin]:
+    def _number(
+        self, name: str, source: SizeSource, at: int, line: int, steps: int
+    ) -> list[Origin]:
         """A variable that is no tensor: bound by one statement, or an argument."""
         function = self._function
         if function is None:
@@ -206,9 +210,9 @@ class Lineage:
 
     def setting(self, module: ast.expr, argument: str) -> tuple[Origin, ...]:
         """Where an argument of a module of torch's was given."""
-        return tuple(self._attribute(Source(module, setting=argument))) if argument else ()
+        return tuple(self._attribute(SizeSource(module, setting=argument))) if argument else ()
 
-    def _attribute(self, source: Source) -> list[Origin]:
+    def _attribute(self, source: SizeSource) -> list[Origin]:
         """An attribute, and the constructor's argument that fixed it."""
         text = ast.unparse(source.node)
         inner = source.node
@@ -224,11 +228,11 @@ class Lineage:
         if source.setting:
             return setting(owner, inner.attr, text, source.setting)
         if type(owner).__module__.startswith("torch.nn.") and inner is source.node:
-            return self._attribute(Source(inner.value, setting=inner.attr))
+            return self._attribute(SizeSource(inner.value, setting=inner.attr))
         return constructed(owner, inner.attr, text, value, source.axis)
 
 
-def _listed(known: list[Source]) -> str:
+def _listed(known: list[SizeSource]) -> str:
     """Several parts that a size follows, in words; empty where they are many."""
     words = []
     for source in known:
@@ -239,7 +243,7 @@ def _listed(known: list[Source]) -> str:
     return " and ".join(words) if len(words) <= _TOGETHER else ""
 
 
-def _axes(source: Source) -> tuple[int, ...]:
+def _axes(source: SizeSource) -> tuple[int, ...]:
     return () if source.axis is None else (source.axis,)
 
 

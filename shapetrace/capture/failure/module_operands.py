@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture.failure.frame_reader import FrameReader, hidden
-from shapetrace.capture.failure.traceback import Place, assignment
+from shapetrace.capture.failure.traceback import FramePlace, assignment
 from shapetrace.capture.values import members
 from shapetrace.capture.values.tensors_in import elements
 from shapetrace.records.trace import Operand
@@ -27,7 +27,7 @@ _PARAMETERS = (
 class ModuleOperands:
     """Reads calls of modules in one frame."""
 
-    def __init__(self, reader: FrameReader, inner: list[Place]) -> None:
+    def __init__(self, reader: FrameReader, inner: list[FramePlace]) -> None:
         """Take the frame.
 
         Args:
@@ -128,7 +128,7 @@ def _parameters(module: nn.Module) -> list[str]:
     return ["input" if name == "x" else name for name in names]
 
 
-def _bound(inner: list[Place], module: nn.Module) -> dict[str, Any]:
+def _bound(inner: list[FramePlace], module: nn.Module) -> dict[str, Any]:
     """What a module was called with, by parameter, as its caller gave it."""
     for place in reversed(inner):
         held = place.frame.f_locals

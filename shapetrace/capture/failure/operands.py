@@ -14,7 +14,7 @@ from torch import nn
 from shapetrace.capture.failure.frame_reader import UNKNOWN, WORKED_OUT, FrameReader, StorageOf
 from shapetrace.capture.failure.module_operands import ModuleOperands
 from shapetrace.capture.failure.taken_apart import assigned, indices, unpacked
-from shapetrace.capture.failure.traceback import Place, conditions
+from shapetrace.capture.failure.traceback import FramePlace, conditions
 from shapetrace.capture.source.discover import is_machinery
 from shapetrace.capture.source.registry import is_internal
 from shapetrace.records.trace import Operand, Shape
@@ -44,7 +44,7 @@ class Operands:
     """
 
     def __init__(
-        self, place: Place, inner: list[Place], storage_of: StorageOf, shapes: list[Shape]
+        self, place: FramePlace, inner: list[FramePlace], storage_of: StorageOf, shapes: list[Shape]
     ) -> None:
         """Take where it failed.
 
@@ -133,7 +133,7 @@ class Operands:
             found = owner if below.f_code.co_name in _WRAPPERS else None
         return found if isinstance(found, nn.Module) else None
 
-    def _names(self, place: Place) -> Iterator[Operand]:
+    def _names(self, place: FramePlace) -> Iterator[Operand]:
         """Every tensor that a statement names, and the condition above a ``raise``."""
         if place.statement is None:
             return
@@ -160,7 +160,7 @@ def _own(root: ast.AST) -> Iterator[ast.expr]:
             yield from _own(child)
 
 
-def _deepest(below: list[Place]) -> Place | None:
+def _deepest(below: list[FramePlace]) -> FramePlace | None:
     """The innermost running forward of one of torch's modules."""
     for place in reversed(below):
         owner = place.frame.f_locals.get("self")
@@ -170,7 +170,7 @@ def _deepest(below: list[Place]) -> Place | None:
     return None
 
 
-def _given(below: list[Place]) -> dict[int, Any]:
+def _given(below: list[FramePlace]) -> dict[int, Any]:
     """The arguments that the first frame below was given, by position."""
     if not below:
         return {}

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from shapetrace.capture.failure.frozen_eval import Names, Unknown, evaluate
+from shapetrace.capture.failure.frozen_eval import FrameNames, Unknown, evaluate
 from shapetrace.capture.failure.weightless_module import NotOfTorch, made_anew
 
 _SETTINGS = ("out_features", "out_channels", "embedding_dim", "hidden_size")
@@ -18,7 +18,7 @@ _SETTINGS = ("out_features", "out_channels", "embedding_dim", "hidden_size")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SizeSource:
     """What a size follows.
 
     Attributes:
@@ -32,7 +32,7 @@ class Source:
     setting: str = ""
 
 
-def sources(node: ast.expr, names: Names, axis: int | None) -> list[Source]:
+def sources(node: ast.expr, names: FrameNames, axis: int | None) -> list[SizeSource]:
     """The parts of an expression that one of its sizes follows.
 
     Args:
@@ -47,7 +47,7 @@ def sources(node: ast.expr, names: Names, axis: int | None) -> list[Source]:
     size = _size(node, names, axis)
     if size is None:
         return []
-    found: dict[tuple[str, int | None, str], Source] = {}
+    found: dict[tuple[str, int | None, str], SizeSource] = {}
     for leaf, value in _leaves(node, names):
         text = ast.unparse(leaf)
         for source, others in _varied(leaf, value, names):
@@ -56,7 +56,7 @@ def sources(node: ast.expr, names: Names, axis: int | None) -> list[Source]:
     return list(found.values())
 
 
-def _size(node: ast.expr, names: Names, axis: int | None) -> int | None:
+def _size(node: ast.expr, names: FrameNames, axis: int | None) -> int | None:
     try:
         value = evaluate(node, names)
     except Unknown:
@@ -70,7 +70,7 @@ def _size(node: ast.expr, names: Names, axis: int | None) -> int | None:
     return None
 
 
-def _leaves(node: ast.AST, names: Names) -> Iterator[tuple[ast.expr, Any]]:
+def _leaves(node: ast.AST, names: FrameNames) -> Iterator[tuple[ast.expr, Any]]:
     """The names and attributes in an expression that hold tensors, numbers or modules."""
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         value = _worth(node, names)
@@ -84,14 +84,14 @@ def _leaves(node: ast.AST, names: Names) -> Iterator[tuple[ast.expr, Any]]:
         yield from _leaves(child, names)
 
 
-def _worth(node: ast.expr, names: Names) -> Any:
+def _worth(node: ast.expr, names: FrameNames) -> Any:
     try:
         return evaluate(node, names)
     except Unknown:
         return None
 
 
-def _is_of_tensor(node: ast.expr, names: Names) -> bool:
+def _is_of_tensor(node: ast.expr, names: FrameNames) -> bool:
     return isinstance(_worth(node, names), torch.Tensor)
 
 
@@ -99,7 +99,9 @@ def _are_sizes(value: Any) -> bool:
     return isinstance(value, tuple) and bool(value) and all(type(part) is int for part in value)
 
 
-def _varied(leaf: ast.expr, value: Any, names: Names) -> Iterator[tuple[Source, list[Names]]]:
+def _varied(
+    leaf: ast.expr, value: Any, names: FrameNames
+) -> Iterator[tuple[SizeSource, list[FrameNames]]]:
     """Each part of a leaf, and what the names stand for with that part larger."""
     text = ast.unparse(leaf)
     if isinstance(value, nn.Module):
@@ -107,11 +109,11 @@ def _varied(leaf: ast.expr, value: Any, names: Names) -> Iterator[tuple[Source, 
             larger = _larger(value, setting)
             if larger is not None:
                 modules = {**names.modules, id(value): larger}
-                yield Source(leaf, setting=setting), [replace(names, modules=modules)]
+                yield SizeSource(leaf, setting=setting), [replace(names, modules=modules)]
         return
     for axis, others in _with_larger(value):
         yield (
-            Source(leaf, axis),
+            SizeSource(leaf, axis),
             [replace(names, given={**names.given, text: other}) for other in others],
         )
 

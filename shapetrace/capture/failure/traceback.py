@@ -18,7 +18,7 @@ _SPAN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FramePlace:
     """Where a frame was when the exception went through it.
 
     Attributes:
@@ -53,7 +53,7 @@ class Place:
         return "\n".join(line[indent:] for line in lines)
 
 
-def places(error: BaseException) -> list[Place]:
+def places(error: BaseException) -> list[FramePlace]:
     """The frames that an exception went through, outermost first, with what ran in each."""
     return [_place(step) for step in _steps(error.__traceback__)]
 
@@ -64,17 +64,17 @@ def _steps(step: TracebackType | None) -> Iterator[TracebackType]:
         step = step.tb_next
 
 
-def _place(step: TracebackType) -> Place:
+def _place(step: TracebackType) -> FramePlace:
     frame = step.tb_frame
     code = frame.f_code
     file, line = code.co_filename, step.tb_lineno
     tree = _tree(file)
     if tree is None:
-        return Place(frame, file, line)
+        return FramePlace(frame, file, line)
     statement = _statement_at(tree, line)
     spans = next(islice(code.co_positions(), step.tb_lasti // 2, None), None)
     node = _node_at(statement, spans) if statement is not None and spans is not None else None
-    return Place(frame, file, line, statement, node)
+    return FramePlace(frame, file, line, statement, node)
 
 
 @lru_cache(maxsize=64)
@@ -142,7 +142,7 @@ def _node_at(
     return None
 
 
-def blamed(found: list[Place]) -> int | None:
+def blamed(found: list[FramePlace]) -> int | None:
     """Which frame is to blame: the innermost of code that torch did not bring.
 
     Args:
@@ -167,12 +167,12 @@ def _is_module(file: str) -> bool:
     return is_traced(file) and is_internal(file)
 
 
-def callers(found: list[Place], blame: int) -> list[Place]:
+def callers(found: list[FramePlace], blame: int) -> list[FramePlace]:
     """The calls in user code that led to a frame, outermost first."""
     return [place for place in found[:blame] if _is_own(place.file)]
 
 
-def conditions(place: Place) -> list[ast.AST]:
+def conditions(place: FramePlace) -> list[ast.AST]:
     """The tests of the ``if`` that a statement stands directly under."""
     tree = _tree(place.file)
     return [

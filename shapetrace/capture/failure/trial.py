@@ -8,7 +8,7 @@ from types import FrameType
 
 from torch import nn
 
-from shapetrace.capture.failure.frozen_eval import Names, Unknown, evaluate, names_in
+from shapetrace.capture.failure.frozen_eval import FrameNames, Unknown, evaluate, names_in
 from shapetrace.capture.failure.weightless_module import NotOfTorch, made_anew
 from shapetrace.explain.rules import Fix
 
@@ -40,7 +40,7 @@ def runs(fix: Fix, node: ast.AST | None, frame: FrameType) -> bool:
     return True
 
 
-def _fails(node: ast.AST, names: Names) -> bool:
+def _fails(node: ast.AST, names: FrameNames) -> bool:
     """Whether torch itself refuses an expression."""
     try:
         evaluate(node, names)

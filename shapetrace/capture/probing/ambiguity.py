@@ -8,10 +8,10 @@ from fractions import Fraction
 from shapetrace.naming.evidence import AxisRun, seen_by
 from shapetrace.naming.expressions import Expressions
 from shapetrace.naming.name_axis import name_axis
-from shapetrace.naming.observations import Key, Observation, Probing
+from shapetrace.naming.observations import Observation, Probing, TensorKey
 from shapetrace.records.trace import Shape
 
-Point = tuple[str, Fraction, int]
+ScaledPoint = tuple[str, Fraction, int]
 """A name, the factor on it, and what an axis came to."""
 
 
@@ -53,7 +53,7 @@ def _seen(probing: Probing, base: Observation) -> Iterator[tuple[int, tuple[Axis
             yield from ((size, seen.axis(axis)[0]) for axis, size in enumerate(shape))
 
 
-def _shapes(run: Observation) -> Mapping[Key, Shape]:
+def _shapes(run: Observation) -> Mapping[TensorKey, Shape]:
     return run.shapes
 
 
@@ -61,7 +61,7 @@ def _parameters(run: Observation) -> Mapping[str, Shape]:
     return run.parameters
 
 
-def _curves(base: Observation, probing: Probing) -> Iterator[tuple[int, tuple[Point, ...]]]:
+def _curves(base: Observation, probing: Probing) -> Iterator[tuple[int, tuple[ScaledPoint, ...]]]:
     """Every axis of the first run with the points at which a name moved it."""
     runs = [
         (name, Fraction(run.sizes[name], base.sizes[name]), run.shapes)
@@ -75,7 +75,7 @@ def _curves(base: Observation, probing: Probing) -> Iterator[tuple[int, tuple[Po
 
 def _axes(
     shape: Shape, others: list[tuple[str, Fraction, Shape]]
-) -> Iterator[tuple[int, tuple[Point, ...]]]:
+) -> Iterator[tuple[int, tuple[ScaledPoint, ...]]]:
     for axis, size in enumerate(shape):
         points = [(n, f, other[axis]) for n, f, other in others if len(other) == len(shape)]
         moving = {name for name, _, other in points if other != size}

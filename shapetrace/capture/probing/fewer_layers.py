@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from shapetrace.capture.probing.probe_runs import ProbeRuns
-from shapetrace.naming.observations import Key, Observation, in_first_layer
+from shapetrace.naming.observations import Observation, TensorKey, in_first_layer
 from shapetrace.records.trace import Shape
 
 _CLUES = ("layer", "depth", "block")
 _DEEP = 3
 _KEPT = 2
 
-_Place = TypeVar("_Place", Key, str)
+_Place = TypeVar("_Place", TensorKey, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Shallow:
     """
 
     base: Observation
-    records: Mapping[Key, Key]
+    records: Mapping[TensorKey, TensorKey]
     parameters: Mapping[str, str]
 
     def holds(self, whole: Observation) -> bool:
@@ -78,7 +78,7 @@ def _equal(few: Observation, whole: Observation) -> Shallow | None:
     return Shallow(few, records, parameters)
 
 
-def _round(key: Key) -> Iterator[object]:
+def _round(key: TensorKey) -> Iterator[object]:
     """What a record has in common with those of other layers; then, with other times round."""
     same = (in_first_layer(key[0]), *key[1:5])
     yield (*same, key[5])

@@ -13,9 +13,9 @@ from shapetrace.capture.recorder import events as kinds
 from shapetrace.capture.recorder.calls import Calls, ModuleNames
 from shapetrace.capture.recorder.events import Event, Seen
 from shapetrace.capture.recorder.plans import PLANS, Attributes, Shapes
-from shapetrace.capture.recorder.storages import Block
+from shapetrace.capture.recorder.storages import MemoryBlock
 from shapetrace.capture.source.braces import Held
-from shapetrace.capture.source.registry import REGISTRY, Binding
+from shapetrace.capture.source.registry import REGISTRY, BoundSite
 from shapetrace.records.trace import (
     OpRecord,
     Scope,
@@ -34,7 +34,7 @@ class Tables:
     """The tables of a trace, which is still to be judged."""
 
     sites: list[Site]
-    bindings: list[Binding]
+    bindings: list[BoundSite]
     scopes: list[Scope]
     functions: list[int]
     tensors: list[TensorRecord]
@@ -48,7 +48,7 @@ class Tables:
 
 def assemble(
     events: Sequence[Event],
-    blocks: Sequence[Block],
+    blocks: Sequence[MemoryBlock],
     modules: Sequence[ModuleNames],
     target: str,
     *,
@@ -91,7 +91,7 @@ def _quiet_tail(events: Sequence[Event]) -> int:
 
 
 class _Reader:
-    def __init__(self, blocks: Sequence[Block], calls: Calls) -> None:
+    def __init__(self, blocks: Sequence[MemoryBlock], calls: Calls) -> None:
         self.calls = calls
         self.numbers: dict[int, int] = {}
         self._born: dict[int, int] = {}

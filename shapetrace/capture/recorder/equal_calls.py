@@ -25,7 +25,7 @@ from shapetrace.capture.values import members
 from shapetrace.capture.values.quietly import PLAIN
 from shapetrace.capture.values.tensors_in import SCALARS
 
-Key = tuple[Any, ...]
+CallKey = tuple[Any, ...]
 
 _OWN_MODULE = "shapetrace.model."
 _OWN_CODE = str(Path(__file__).parents[2] / "model")
@@ -58,7 +58,7 @@ def twins(model: nn.Module, numbers: Mapping[int, int]) -> frozenset[int]:
         model: The whole model.
         numbers: Module numbers by identity.
     """
-    known: dict[Key, list[int]] = {}
+    known: dict[CallKey, list[int]] = {}
     for module in members.modules(model):
         if _is_own(type(module)) and vars(module)["_modules"]:
             key = _key_of(functools.partial(_module, module))
@@ -67,7 +67,7 @@ def twins(model: nn.Module, numbers: Mapping[int, int]) -> frozenset[int]:
     return frozenset(member for equal in known.values() if len(equal) > 1 for member in equal)
 
 
-def call_key(module: nn.Module, function: int, arguments: Sequence[Any]) -> Key | None:
+def call_key(module: nn.Module, function: int, arguments: Sequence[Any]) -> CallKey | None:
     """What an equal call has in common with this one; None where that is not certain.
 
     Args:
@@ -82,7 +82,7 @@ def call_key(module: nn.Module, function: int, arguments: Sequence[Any]) -> Key 
     )
 
 
-def _key_of(describe: Callable[[], Key]) -> Key | None:
+def _key_of(describe: Callable[[], CallKey]) -> CallKey | None:
     try:
         return describe()
     except _UnknownError:
@@ -99,7 +99,7 @@ def _is_intercepted() -> bool:
     )
 
 
-def _switches() -> Key:
+def _switches() -> CallKey:
     """The settings of torch that choose among operators."""
     casts = tuple(
         torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device)
@@ -112,7 +112,7 @@ def _is_own(kind: type) -> bool:
     return kind.__module__.startswith(_OWN_MODULE)
 
 
-def _module(module: nn.Module) -> Key:
+def _module(module: nn.Module) -> CallKey:
     """A module's class, attributes and kinds of parameters, all the way down."""
     own = vars(module)
     if not _is_own(type(module)) or any(own[hooks] for hooks in _HOOKS):
@@ -127,12 +127,12 @@ def _module(module: nn.Module) -> Key:
     )
 
 
-def _tensors(table: Mapping[str, torch.Tensor | None]) -> Iterator[Key]:
+def _tensors(table: Mapping[str, torch.Tensor | None]) -> Iterator[CallKey]:
     for name, tensor in table.items():
         yield name, None if tensor is None else _tensor(tensor)
 
 
-def _tensor(tensor: torch.Tensor) -> Key:
+def _tensor(tensor: torch.Tensor) -> CallKey:
     if type(tensor) not in PLAIN or tensor.layout is not torch.strided or tensor.is_nested:
         raise _UnknownError
     return (
@@ -167,7 +167,7 @@ def _value(value: Any) -> Any:
     raise _UnknownError
 
 
-def _items(table: Mapping[str, Any]) -> Iterator[Key]:
+def _items(table: Mapping[str, Any]) -> Iterator[CallKey]:
     return ((name, _value(item)) for name, item in table.items())
 
 

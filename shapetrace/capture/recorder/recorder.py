@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture.recorder import events as kinds
-from shapetrace.capture.recorder.equal_calls import Key, call_key
+from shapetrace.capture.recorder.equal_calls import CallKey, call_key
 from shapetrace.capture.recorder.events import Event, Seen
 from shapetrace.capture.recorder.operators import OperatorMode
 from shapetrace.capture.recorder.repeats import Replay, Template, learn
@@ -35,7 +35,7 @@ class Learning:
         arguments: Blocks of its tensor arguments.
     """
 
-    key: Key
+    key: CallKey
     module: int
     depth: int
     start: int
@@ -114,7 +114,7 @@ class Recorder:
         self.replay: Replay | None = None
         self.learning: Learning | None = None
         self._members = members
-        self._templates: dict[Key, Template | None] = {}
+        self._templates: dict[CallKey, Template | None] = {}
         # With operators seen, a block that none of them made was there before.
         self._unmet: StorageKind = "input" if operators else "activation"
 

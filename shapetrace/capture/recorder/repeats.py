@@ -21,7 +21,7 @@ from typing import Any
 from shapetrace.capture.recorder import events as kinds
 from shapetrace.capture.recorder.equal_calls import is_own_code
 from shapetrace.capture.recorder.events import Event
-from shapetrace.capture.recorder.storages import Block
+from shapetrace.capture.recorder.storages import MemoryBlock
 from shapetrace.capture.source.registry import REGISTRY
 
 Expected = tuple[int, tuple[int, ...] | None, int | None]
@@ -137,7 +137,7 @@ def _adopted(block: int | None, outliving: set[int]) -> int | None:
 
 
 def write_out(
-    events: Sequence[Event], blocks: list[Block], submodules: dict[int, list[int]]
+    events: Sequence[Event], blocks: list[MemoryBlock], submodules: dict[int, list[int]]
 ) -> list[Event]:
     """The events with every repeat replaced by what it stands for.
 
@@ -163,7 +163,9 @@ def write_out(
 
 
 class _Copy:
-    def __init__(self, blocks: list[Block], known: dict[int, int], modules: dict[int, int]) -> None:
+    def __init__(
+        self, blocks: list[MemoryBlock], known: dict[int, int], modules: dict[int, int]
+    ) -> None:
         self._blocks, self._known, self._modules = blocks, known, modules
 
     def event(self, event: Event) -> Event:

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture.recorder import hooks
-from shapetrace.capture.source.registry import REGISTRY, Binding, FunctionSite
+from shapetrace.capture.source.registry import REGISTRY, BoundSite, FunctionSite
 from shapetrace.capture.values import members
 from shapetrace.records.trace import RecordKind, Site
 
@@ -84,7 +84,7 @@ def _sites(module: nn.Module) -> _Sites:
 
         def binding(label: str, kind: RecordKind) -> int:
             site = Site(_FILE, 0, f"{name}.forward", label, kind)
-            REGISTRY.bindings.append(Binding(site, function))
+            REGISTRY.bindings.append(BoundSite(site, function))
             return len(REGISTRY.bindings) - 1
 
         arguments = {label: binding(label, "argument") for label in parameters}

@@ -17,7 +17,7 @@ from shapetrace.capture.values.inner_tensors import wrapped_by
 from shapetrace.capture.values.quietly import PLAIN, quietly
 from shapetrace.records.trace import StorageKind
 
-Block = tuple[int, StorageKind, torch.device]
+MemoryBlock = tuple[int, StorageKind, torch.device]
 """A storage as first seen: bytes, what it holds, where it lies."""
 
 
@@ -31,7 +31,7 @@ class Storages:
     """
 
     def __init__(self, on_free: Callable[[int], None]) -> None:
-        self.blocks: list[Block] = []
+        self.blocks: list[MemoryBlock] = []
         self.live: dict[int, tuple[int, weakref.ref[torch.UntypedStorage]]] = {}
         self._on_free = on_free
 

@@ -26,7 +26,7 @@ ENTER, SEE, SEE_ALL, SEE_ATTRIBUTE, BEGIN, HOLD, MARK, EXIT, SHIELD, PASS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class BoundSite:
     """A `Site`, and what the source says of the value.
 
     Attributes:
@@ -69,7 +69,7 @@ class FunctionSite:
 class Registry:
     """Numbers that rewritten code reports, and what they stand for; one per process."""
 
-    bindings: list[Binding] = field(default_factory=list)
+    bindings: list[BoundSite] = field(default_factory=list)
     functions: list[FunctionSite] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
     """What is not seen inside of, each as a note says it."""

@@ -25,7 +25,7 @@ from shapetrace.capture.source.registry import (
     SEE_ALL,
     SEE_ATTRIBUTE,
     SHIELD,
-    Binding,
+    BoundSite,
     FunctionSite,
     is_internal,
 )
@@ -172,7 +172,7 @@ class Rewriter(ast.NodeTransformer):
         site = Site(self.file, line, function, name, kind, self.internal)
         earlier = self.declared.get(name, "") if kind == "local" and not annotation else ""
         strict = name in self.predeclared
-        binding = Binding(site, self.owner, annotation or earlier, bool(earlier) and not strict)
+        binding = BoundSite(site, self.owner, annotation or earlier, bool(earlier) and not strict)
         REGISTRY.bindings.append(binding)
         if annotation and kind != "return":
             self.declared[name] = annotation

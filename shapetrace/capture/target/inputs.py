@@ -16,7 +16,7 @@ from torch import nn
 
 from shapetrace.capture.target.loading import load_object
 from shapetrace.capture.values.tensors_in import elements
-from shapetrace.dims.specs import InputSpecs, Place, TensorSpec
+from shapetrace.dims.specs import InputSpecs, TensorSpec, ValuePlace
 from shapetrace.errors import ShapetraceError, with_article
 from shapetrace.free_memory import free_memory
 from shapetrace.units import format_bytes
@@ -63,7 +63,7 @@ def from_specs(
             ``with torch.device("meta")`` may have set.
     """
     _check_sizes(specs, device, weightless=weightless)
-    made: dict[Place, Any] = {literal.place: literal.value for literal in specs.literals}
+    made: dict[ValuePlace, Any] = {literal.place: literal.value for literal in specs.literals}
     generator = torch.Generator().manual_seed(seed)
     for spec in specs.tensors:
         if weightless:
@@ -113,7 +113,7 @@ def _values(spec: TensorSpec, device: str, generator: torch.Generator) -> torch.
     return drawn.to(device, dtype)
 
 
-def _arranged(made: Mapping[Place, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _arranged(made: Mapping[ValuePlace, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Values by place as arguments: first parts that are numbers are positions."""
     tree: dict[str | int, Any] = {}
     for place, value in made.items():

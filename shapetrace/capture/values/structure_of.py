@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture.values.tensors_in import stored
-from shapetrace.records.structure import Place, Structure
+from shapetrace.records.structure import ParameterPlace, Structure
 
 _DEPTH = 4
 _WIDTH = 64
@@ -33,14 +33,14 @@ class Observed:
     """The structures seen, by place; each once."""
 
     def __init__(self) -> None:
-        self._found: dict[Place, dict[Structure, None]] = {}
+        self._found: dict[ParameterPlace, dict[Structure, None]] = {}
 
-    def add(self, place: Place, value: Any) -> None:
+    def add(self, place: ParameterPlace, value: Any) -> None:
         """Note a value."""
         self._found.setdefault(place, {})[structure_of(value)] = None
 
     @property
-    def structures(self) -> dict[Place, tuple[Structure, ...]]:
+    def structures(self) -> dict[ParameterPlace, tuple[Structure, ...]]:
         """What was seen so far."""
         return {place: tuple(seen) for place, seen in self._found.items()}
 

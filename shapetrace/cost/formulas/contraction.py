@@ -17,7 +17,7 @@ from shapetrace.cost.formulas.registry import attribute, formula, input_shape, i
 if TYPE_CHECKING:
     from shapetrace.records.trace import OpRecord, Shape
 
-Sizes = dict[str, int]
+LetterSizes = dict[str, int]
 """Size by axis label, of the axes that are not 1: those of size 1 are as good as absent."""
 
 
@@ -57,7 +57,7 @@ def trilinear(op: OpRecord) -> int:
     return total + _pair(joined, third, result)
 
 
-def _pair(left: Sizes, right: Sizes, kept: set[str]) -> int:
+def _pair(left: LetterSizes, right: LetterSizes, kept: set[str]) -> int:
     """One pair: every axis that remains, times those contracted; 0 when there are none."""
     contracted = [label for label in left if label in right and label not in kept]
     if not contracted:
@@ -72,12 +72,12 @@ def _pairs(count: int, path: tuple[int, ...]) -> list[tuple[int, int]]:
     return [(0, 1)] * (count - 1)
 
 
-def _spread(shape: Shape, missing: set[int], rank: int) -> Sizes:
+def _spread(shape: Shape, missing: set[int], rank: int) -> LetterSizes:
     axes = [axis for axis in range(rank) if axis not in missing]
     return {str(axis): size for axis, size in zip(axes, shape, strict=True) if size != 1}
 
 
-def _parse(equation: str, shapes: list[Shape]) -> tuple[list[Sizes], list[str]]:
+def _parse(equation: str, shapes: list[Shape]) -> tuple[list[LetterSizes], list[str]]:
     """Each factor's sizes by label, and the labels of the result; dots become labels."""
     left, arrow, right = equation.partition("->")
     written = left.split(",")

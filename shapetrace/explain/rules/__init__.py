@@ -17,7 +17,7 @@ from shapetrace.explain.rules import (  # noqa: F401 - importing a family regist
     reshaping,
     unpacking,
 )
-from shapetrace.explain.rules.clash import Clash, Fix, Part
+from shapetrace.explain.rules.clash import Clash, ClashSide, Fix
 from shapetrace.explain.rules.find_clashes import find_clashes
 
-__all__ = ["Clash", "Fix", "Part", "find_clashes"]
+__all__ = ["Clash", "ClashSide", "Fix", "find_clashes"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from shapetrace.explain.rules.broadcasting import mismatch
 from shapetrace.explain.rules.clash import (
     Clash,
+    ClashSide,
     Fix,
-    Part,
     axis_is,
     pair,
     ranks,
@@ -103,14 +103,16 @@ def _unlike(
     if axis is None:
         return
     if axis == 0 and len(have) == _BATCHED:
-        yield Clash(f"{start}: {axis_is(mask, 0)}, batch * heads is {wanted[0]}", (Part(mask, 0),))
+        yield Clash(
+            f"{start}: {axis_is(mask, 0)}, batch * heads is {wanted[0]}", (ClashSide(mask, 0),)
+        )
         return
     side, what = (query, "queries") if axis == len(have) - 2 else (key, "keys")
     place = _sequence(call, side)
     if place is None or sizes(side)[place] != wanted[axis]:
         return
     text = f"{start}: {axis_is(mask, axis)}, {axis_is(side, place)} (the sequence of {what})"
-    yield Clash(text, (Part(mask, axis), Part(side, place)))
+    yield Clash(text, (ClashSide(mask, axis), ClashSide(side, place)))
 
 
 def _listed(shape: Shape) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, Part, axis_is, pair, ranks, sizes
+from shapetrace.explain.rules.clash import Clash, ClashSide, axis_is, pair, ranks, sizes
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _grown(call: FailedCall) -> Iterator[Clash]:
     if found is not None and given is not None and sizes(given) == sizes_in(found[1]):
         have, want = (" ".join(map(str, sizes_in(text))) for text in (found[1], found[2]))
         text = f"`{given.text}` is {have or 'one number'}, and in place it cannot become {want}"
-        yield Clash(text, (Part(given),))
+        yield Clash(text, (ClashSide(given),))
 
 
 @rule(r"expand|broadcast_to|expand_as")
@@ -112,7 +112,9 @@ def expand(call: FailedCall) -> Iterator[Clash]:
         else:
             text = f"{axis_is(given, axis)}, and expands to {found[1]} only from 1"
             asked = [o for o in call.failure.operands if o.value == found[1]]
-            yield Clash(text, (Part(given, axis), *(Part(o) for o in asked if len(asked) == 1)))
+            yield Clash(
+                text, (ClashSide(given, axis), *(ClashSide(o) for o in asked if len(asked) == 1))
+            )
     few = call.match(r"the number of sizes provided \((\d+)\) must be greater or equal to the")
     if few is not None and int(few[1]) < len(sizes(given)):
         yield ranks(given, f"more than the sizes asked for ({few[1]})")

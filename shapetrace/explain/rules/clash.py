@@ -8,7 +8,7 @@ from shapetrace.records.trace import Operand, Shape
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ClashSide:
     """One side of a clash: an axis of an operand (None for all of it)."""
 
     operand: Operand
@@ -44,7 +44,7 @@ class Clash:
     """
 
     text: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ClashSide, ...] = ()
     fixes: tuple[Fix, ...] = ()
     advice: str = ""
 
@@ -64,7 +64,7 @@ def pair(first: Operand, i: int, second: Operand, j: int, *fixes: Fix, note: str
     """Two axes that should be equal; negative axes are counted from the end."""
     i, j = i % len(sizes(first)), j % len(sizes(second))
     text = f"{axis_is(first, i)}, {axis_is(second, j)}{note}"
-    return Clash(text, (Part(first, i), Part(second, j)), fixes)
+    return Clash(text, (ClashSide(first, i), ClashSide(second, j)), fixes)
 
 
 def axes(count: int) -> str:
@@ -75,7 +75,7 @@ def axes(count: int) -> str:
 def ranks(operand: Operand, wanted: str, *fixes: Fix) -> Clash:
     """An operand with too many or too few axes."""
     text = f"`{operand.text}` has {axes(len(sizes(operand)))}, {wanted}"
-    return Clash(text, (Part(operand),), fixes)
+    return Clash(text, (ClashSide(operand),), fixes)
 
 
 def replace(operand: Operand, source: str, text: str = "") -> Fix:

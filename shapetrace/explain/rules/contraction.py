@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shapetrace.explain.rules.broadcasting import EXPANDED, mismatch_at
-from shapetrace.explain.rules.clash import Clash, Fix, Part, pair, ranks, remake, replace, sizes
+from shapetrace.explain.rules.clash import (
+    Clash,
+    ClashSide,
+    Fix,
+    pair,
+    ranks,
+    remake,
+    replace,
+    sizes,
+)
 from shapetrace.explain.rules.registry import FailedCall, broadcasts, rule, sizes_in, weight_of
 
 if TYPE_CHECKING:
@@ -108,7 +117,7 @@ def einsum(call: FailedCall) -> Iterator[Clash]:
     terms = equation.replace(" ", "").partition("->")[0].split(",")
     if len(terms) != len(call.tensors):
         return
-    bound: dict[str, Part] = {}
+    bound: dict[str, ClashSide] = {}
     said = call.match(r"subscript (\w) has size (\d+) for operand \d+ .* seen size (\d+)")
     for term, operand in zip(terms, call.tensors, strict=True):
         before, dots, after = term.partition("...")
@@ -120,7 +129,7 @@ def einsum(call: FailedCall) -> Iterator[Clash]:
             return
         places = [*enumerate(before), *((i - len(after), letter) for i, letter in enumerate(after))]
         for axis, letter in places:
-            known = bound.setdefault(letter, Part(operand, axis))
+            known = bound.setdefault(letter, ClashSide(operand, axis))
             first = sizes(known.operand)[known.axis or 0]
             second = sizes(operand)[axis]
             told = said is not None and letter == said[1] and {int(said[2]), int(said[3])}
@@ -141,6 +150,6 @@ def grouped(call: FailedCall) -> Iterator[Clash]:
         where = " on tensors without values" if "meta" in {a.device, b.device} else ""
         way = "make the model bfloat16: `--dtype bfloat16`, or `model.to(torch.bfloat16)`"
         changed = tuple((o.text, f"{o.text}.bfloat16()") for o in (a, b))
-        yield Clash(text + where, (Part(a), Part(b)), (Fix(way, changed),))
+        yield Clash(text + where, (ClashSide(a), ClashSide(b)), (Fix(way, changed),))
     if sizes(a)[-1] != sizes(b)[-2] and call.match(r"contraction dimension of \w+ and \w+ must"):
         yield pair(a, -1, b, -2)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from shapetrace.explain.rules.clash import (
     Clash,
+    ClashSide,
     Fix,
-    Part,
     axis_is,
     ranks,
     remake,
@@ -43,9 +43,9 @@ def channels(call: FailedCall) -> Iterator[Clash]:
     module = weight_of(weight)
     text = f"{axis_is(given, axis)} (channels), `{module or weight.text}` takes {wanted}"
     weight_axis = 0 if "transpose" in call.operation.lower() else 1
-    parts = [Part(given, axis)]
+    parts = [ClashSide(given, axis)]
     if sizes(weight)[weight_axis] == wanted:
-        parts.append(Part(weight, weight_axis))
+        parts.append(ClashSide(weight, weight_axis))
     yield Clash(text, tuple(parts), _channels_moved(given, axis, wanted, module, got))
 
 
@@ -86,7 +86,8 @@ def kernel(call: FailedCall) -> Iterator[Clash]:
         if axis >= 0 and window > size >= sizes(given)[axis]:
             more = f" ({size} with padding)" if size != sizes(given)[axis] else ""
             yield Clash(
-                f"{axis_is(given, axis)}{more}, the kernel spans {window}", (Part(given, axis),)
+                f"{axis_is(given, axis)}{more}, the kernel spans {window}",
+                (ClashSide(given, axis),),
             )
             return
 
@@ -108,7 +109,7 @@ def window(call: FailedCall) -> Iterator[Clash]:
             asked = call.setting("kernel_size")
             width = f" of {asked}" if asked else ""
             text = f"{axis_is(given, axis)}, and no window{width} fits"
-            yield Clash(text, (Part(given, axis),))
+            yield Clash(text, (ClashSide(given, axis),))
             return
 
 
@@ -124,7 +125,7 @@ def padded(call: FailedCall) -> Iterator[Clash]:
         return
     axis = int(found[3])
     text = f"{axis_is(given, axis)}, and {found[1]} and {found[2]} of it are to be reflected"
-    yield Clash(text, (Part(given, axis),))
+    yield Clash(text, (ClashSide(given, axis),))
 
 
 @rule(r"interpolate|Upsample")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, Fix, Part, replace
+from shapetrace.explain.rules.clash import Clash, ClashSide, Fix, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,12 +48,14 @@ def dtypes(call: FailedCall) -> Iterator[Clash]:
     if indices and _INTEGERS.search(message):
         text = f"`{indices[0].text}` is {indices[0].dtype}, and indices must be integers"
         source = f"{indices[0].text}.long()"
-        yield Clash(text, (Part(indices[0]),), (replace(indices[0], source, f"pass `{source}`"),))
+        yield Clash(
+            text, (ClashSide(indices[0]),), (replace(indices[0], source, f"pass `{source}`"),)
+        )
         return
     named = [o for o in call.tensors if o.dtype and _is_named(o.dtype, message)]
     if len({operand.dtype for operand in named}) > 1:
         texts = (f"`{o.text}` is {o.dtype}" for o in named)
-        yield Clash(", ".join(texts), tuple(Part(o) for o in named), _converted(named))
+        yield Clash(", ".join(texts), tuple(ClashSide(o) for o in named), _converted(named))
 
 
 def _is_named(dtype: str, message: str) -> bool:
@@ -77,4 +79,4 @@ def devices(call: FailedCall) -> Iterator[Clash]:
     found = {operand.device for operand in call.tensors if operand.device}
     if "device" in call.message and len(found) > 1:
         text = ", ".join(f"`{o.text}` is on {o.device}" for o in call.tensors if o.device)
-        yield Clash(text, tuple(Part(operand) for operand in call.tensors))
+        yield Clash(text, tuple(ClashSide(operand) for operand in call.tensors))

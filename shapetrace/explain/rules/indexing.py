@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, Part, axes, axis_is, pair, sizes
+from shapetrace.explain.rules.clash import Clash, ClashSide, axes, axis_is, pair, sizes
 from shapetrace.explain.rules.lookups import span
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
 
@@ -24,7 +24,7 @@ def out_of_bounds(call: FailedCall) -> Iterator[Clash]:
     if any(operand.role == "0" for operand in call.tensors):
         return  # torch counts the axes that tensors index as if they were the first
     if axis < len(sizes(owner)) and sizes(owner)[axis] == size:
-        yield Clash(f"index {found[1]}, but {axis_is(owner, axis)}", (Part(owner, axis),))
+        yield Clash(f"index {found[1]}, but {axis_is(owner, axis)}", (ClashSide(owner, axis),))
 
 
 @rule(r"index|assign")
@@ -43,7 +43,7 @@ def beyond(call: FailedCall) -> Iterator[Clash]:
         return
     if sizes(owner)[places[0]] == size and (held[1] >= size or held[0] < -size):
         text = f"`{given[0].text}` holds {given[0].value}, {axis_is(owner, places[0])}"
-        yield Clash(text, (Part(given[0]), Part(owner, places[0])))
+        yield Clash(text, (ClashSide(given[0]), ClashSide(owner, places[0])))
 
 
 @rule(r"index|assign")
@@ -56,7 +56,7 @@ def too_many(call: FailedCall) -> Iterator[Clash]:
     count = _indices(call.failure.expression)
     if count > len(sizes(owner)):
         text = f"`{owner.text}` has {axes(len(sizes(owner)))}, and {count} are indexed"
-        yield Clash(text, (Part(owner),))
+        yield Clash(text, (ClashSide(owner),))
 
 
 def _indices(expression: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, Part, axes, pair, sizes
+from shapetrace.explain.rules.clash import Clash, ClashSide, axes, pair, sizes
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _ranks(call: FailedCall) -> Iterator[Clash]:
     second = next((o for o in call.tensors if len(sizes(o)) == b), None)
     if first is not None and second is not None:
         text = f"`{first.text}` has {axes(a)}, `{second.text}` has {b}"
-        yield Clash(text, (Part(first), Part(second)))
+        yield Clash(text, (ClashSide(first), ClashSide(second)))
 
 
 @rule(r"stack|[hvd]stack")
@@ -61,7 +61,7 @@ def stacked(call: FailedCall) -> Iterator[Clash]:
         return
     if len(a) != len(b):
         text = f"`{first.text}` has {axes(len(a))}, `{second.text}` has {len(b)}"
-        yield Clash(text, (Part(first), Part(second)))
+        yield Clash(text, (ClashSide(first), ClashSide(second)))
     for axis in range(min(len(a), len(b)) if len(a) == len(b) else 0):
         if a[axis] != b[axis]:
             yield pair(first, axis, second, axis)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from shapetrace.explain.rules.clash import (
     Clash,
+    ClashSide,
     Fix,
-    Part,
     axes,
     axis_is,
     pair,
@@ -46,7 +46,7 @@ def embedding(call: FailedCall) -> Iterator[Clash]:
     if module and held[0] >= 0:
         least = remake(module, num_embeddings=held[1] + 1)
         fixes = (Fix(f"{least.text} or more", remade=least.remade, values=True),)
-    yield Clash(text, (Part(given), Part(weight, 0)), fixes)
+    yield Clash(text, (ClashSide(given), ClashSide(weight, 0)), fixes)
 
 
 @rule(r"index_select|take|take_along_dim")
@@ -61,7 +61,7 @@ def selected(call: FailedCall) -> Iterator[Clash]:
         size = sizes(given)[axis]
         if held[0] < 0 or held[1] >= size:
             text = f"`{index.text}` holds {index.value}, {axis_is(given, axis)}"
-            yield Clash(text, (Part(index), Part(given, axis)))
+            yield Clash(text, (ClashSide(index), ClashSide(given, axis)))
 
 
 @rule(r"one_hot")
@@ -72,7 +72,9 @@ def one_hot(call: FailedCall) -> Iterator[Clash]:
         return
     held = span(given)
     if held is not None and held[1] >= classes > 0:
-        yield Clash(f"`{given.text}` holds {given.value}, of {classes} classes", (Part(given),))
+        yield Clash(
+            f"`{given.text}` holds {given.value}, of {classes} classes", (ClashSide(given),)
+        )
 
 
 @rule(r"gather|scatter(_add|_reduce)?_?")
@@ -87,7 +89,7 @@ def gathered(call: FailedCall) -> Iterator[Clash]:
         yield from _ranks(given, index, dim)
     elif source is not None and call.match(r"number of dimensions as src tensor"):
         text = f"`{index.text}` has {axes(len(sizes(index)))}, `{source.text}` has "
-        yield Clash(f"{text}{len(sizes(source))}", (Part(index), Part(source)))
+        yield Clash(f"{text}{len(sizes(source))}", (ClashSide(index), ClashSide(source)))
     else:
         yield from _larger(call, given, index, source)
         yield from _beyond(call, given, index, dim)
@@ -102,7 +104,7 @@ def _ranks(given: Operand, index: Operand, dim: int) -> Iterator[Clash]:
     fixes: tuple[Fix, ...] = ()
     if have == want - 1 and list(sizes(index)) == others:
         fixes = (replace(index, f"{index.text}.unsqueeze({dim})"),)
-    yield Clash(text, (Part(index), Part(given)), fixes)
+    yield Clash(text, (ClashSide(index), ClashSide(given)), fixes)
 
 
 def _larger(
@@ -137,7 +139,7 @@ def _beyond(call: FailedCall, given: Operand, index: Operand, dim: int) -> Itera
     axis = dim % len(sizes(given))
     if int(found[2]) == axis and sizes(given)[axis] == int(found[3]):
         text = f"`{index.text}` holds {index.value}, {axis_is(given, axis)}"
-        yield Clash(text, (Part(index), Part(given, axis)))
+        yield Clash(text, (ClashSide(index), ClashSide(given, axis)))
 
 
 @rule(r"index_(add|copy|fill)_?")

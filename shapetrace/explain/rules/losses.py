@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from shapetrace.explain.rules.broadcasting import mismatch
 from shapetrace.explain.rules.clash import (
     Clash,
+    ClashSide,
     Fix,
-    Part,
     axes,
     axis_is,
     pair,
@@ -49,7 +49,7 @@ def classes(call: FailedCall) -> Iterator[Clash]:
     known = beyond is not None and held is not None and len(sizes(logits)) > 1
     if known and held is not None and (held[1] >= sizes(logits)[1] or held[0] < 0):
         text = f"`{target.text}` holds {target.value}, {axis_is(logits, 1)} (classes)"
-        yield Clash(text, (Part(target), Part(logits, 1)))
+        yield Clash(text, (ClashSide(target), ClashSide(logits, 1)))
     weight = call.match(r"all (\d+) classes .* weight tensor of shape: \[(\d+)\]")
     given = call.tensor(2, "weight")
     if weight is None or given is None:
@@ -139,7 +139,7 @@ def _different(given: Operand, target: Operand) -> Iterator[Clash]:
         fixes = (replace(longer, f"{longer.text}.squeeze({ones[0] - len(sizes(longer))})"),)
         note = f", one of them (axis {ones[0]}) of size 1"
     text = f"`{longer.text}` has {axes(len(sizes(longer)))}{note}, `{shorter.text}` has "
-    yield Clash(f"{text}{len(sizes(shorter))}", (Part(longer), Part(shorter)), fixes)
+    yield Clash(f"{text}{len(sizes(shorter))}", (ClashSide(longer), ClashSide(shorter)), fixes)
 
 
 @rule(r"ctc_loss|CTCLoss")
@@ -152,7 +152,7 @@ def ctc(call: FailedCall) -> Iterator[Clash]:
         return
     if at_most is not None and lengths is not None and sizes(scores)[0] == int(at_most[1]):
         text = f"`{lengths.text}` holds {lengths.value}, {axis_is(scores, 0)}"
-        yield Clash(text, (Part(lengths), Part(scores, 0)))
+        yield Clash(text, (ClashSide(lengths), ClashSide(scores, 0)))
     batch = call.match(r"to have size (\d+) at dimension 0, but got size (\d+) for argument #2")
     of_both = sizes(scores)[1:2] + sizes(targets or scores)[:1]
     if batch is not None and targets is not None and of_both == (int(batch[1]), int(batch[2])):

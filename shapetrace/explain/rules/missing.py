@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, Part
+from shapetrace.explain.rules.clash import Clash, ClashSide
 from shapetrace.explain.rules.registry import FailedCall, rule
 
 if TYPE_CHECKING:
@@ -29,4 +29,4 @@ def nothing(call: FailedCall) -> Iterator[Clash]:
         found = [call.at(-9, "value")]
     for operand in found:
         if operand is not None and operand.shape is None and operand.value in {"", "None"}:
-            yield Clash(f"`{operand.text}` is None", (Part(operand),) if operand.value else ())
+            yield Clash(f"`{operand.text}` is None", (ClashSide(operand),) if operand.value else ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, Part, axis_is, pair, ranks, remake, sizes
+from shapetrace.explain.rules.clash import Clash, ClashSide, axis_is, pair, ranks, remake, sizes
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in, weight_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def last_axes(call: FailedCall) -> Iterator[Clash]:
             yield pair(given, behind, weight, behind, *fixes)
         else:
             axis = len(sizes(given)) + behind
-            yield Clash(f"{axis_is(given, axis)}, wanted is {wanted[behind]}", (Part(given, axis),))
+            yield Clash(
+                f"{axis_is(given, axis)}, wanted is {wanted[behind]}", (ClashSide(given, axis),)
+            )
         return
 
 
@@ -62,7 +64,9 @@ def channels(call: FailedCall) -> Iterator[Clash]:
         fixes = (remake(module, num_features=sizes(given)[1]),) if module else ()
         yield pair(given, 1, weight, 0, *fixes)
     else:
-        yield Clash(f"{axis_is(given, 1)}, wanted are {numbers[1]} channels", (Part(given, 1),))
+        yield Clash(
+            f"{axis_is(given, 1)}, wanted are {numbers[1]} channels", (ClashSide(given, 1),)
+        )
 
 
 @rule(r"GroupNorm|group_norm")
@@ -80,4 +84,4 @@ def groups(call: FailedCall) -> Iterator[Clash]:
             yield pair(given, 1, weight, 0, *fixes)
     elif uneven is not None and sizes(given) == sizes_in(uneven[1]):
         text = f"{axis_is(given, 1)}, no multiple of {uneven[2]} groups"
-        yield Clash(text, (Part(given, 1),))
+        yield Clash(text, (ClashSide(given, 1),))

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, Fix, Part, axis_is, pair, ranks, remake, sizes
+from shapetrace.explain.rules.clash import (
+    Clash,
+    ClashSide,
+    Fix,
+    axis_is,
+    pair,
+    ranks,
+    remake,
+    sizes,
+)
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in, weight_of
 
 if TYPE_CHECKING:
@@ -65,7 +74,9 @@ def state(call: FailedCall) -> Iterator[Clash]:
             yield from _batch(call, given, held, other)
         else:
             what = "num_layers * directions" if axis == 0 else "the hidden size"
-            yield Clash(f"{axis_is(held, axis)}, wanted is {other}, {what}", (Part(held, axis),))
+            yield Clash(
+                f"{axis_is(held, axis)}, wanted is {other}, {what}", (ClashSide(held, axis),)
+            )
         return
 
 
@@ -95,7 +106,7 @@ def cell_state(call: FailedCall) -> Iterator[Clash]:
         if sizes(held) and sizes(held)[-1] == int(hidden[2]):
             end = len(sizes(held)) - 1
             text = f"{axis_is(held, end)}, wanted is {hidden[3]}, the hidden size"
-            yield Clash(text, (Part(held, end),))
+            yield Clash(text, (ClashSide(held, end),))
     if batch is not None and given is not None and int(batch[2]) < len(states):
         held = states[int(batch[2])]
         if (sizes(given)[:1], sizes(held)[:1]) == ((int(batch[1]),), (int(batch[3]),)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, Fix, Part, axis_is, ranks, sizes
+from shapetrace.explain.rules.clash import Clash, ClashSide, Fix, axis_is, ranks, sizes
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ def elements(call: FailedCall) -> Iterator[Clash]:
     text = f"`{given.text}` has {found[2]} elements; {asked}"
     if -1 in wanted:
         known = prod(size for size in wanted if size != -1)
-        yield Clash(f"{text} needs a multiple of {known}", (Part(given),))
+        yield Clash(f"{text} needs a multiple of {known}", (ClashSide(given),))
     else:
-        yield Clash(f"{text} is {prod(wanted)}", (Part(given),))
+        yield Clash(f"{text} is {prod(wanted)}", (ClashSide(given),))
 
 
 @rule(r"unflatten|Unflatten")
@@ -44,7 +44,7 @@ def unflattened(call: FailedCall) -> Iterator[Clash]:
         known = prod(part for part in wanted if part != -1)
         asked = " x ".join(map(str, wanted))
         end = f"needs a multiple of {known}" if -1 in wanted else f"is {known}"
-        yield Clash(f"{axis_is(given, axis)}; {asked} {end}", (Part(given, axis),))
+        yield Clash(f"{axis_is(given, axis)}; {asked} {end}", (ClashSide(given, axis),))
 
 
 @rule(r"view|view_as|flatten")
@@ -59,7 +59,7 @@ def strides(call: FailedCall) -> Iterator[Clash]:
             other = f"{given.text}.reshape({call.failure.expression.removeprefix(before)}"
             text_of = f"use `{given.text}.reshape(...)`"
             fixes = (Fix(text_of, ((call.failure.expression, other),)),)
-        yield Clash(text, (Part(given),), fixes)
+        yield Clash(text, (ClashSide(given),), fixes)
 
 
 @rule(r".*")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, Part, axis_is, sizes
+from shapetrace.explain.rules.clash import Clash, ClashSide, axis_is, sizes
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def unpacked(call: FailedCall) -> Iterator[Clash]:
     words = "1 name" if names == 1 else f"{names} names"
     if value.shape:
         if value.shape[0] != names:
-            yield Clash(f"{axis_is(value, 0)}, for {words}", (Part(value, 0),))
+            yield Clash(f"{axis_is(value, 0)}, for {words}", (ClashSide(value, 0),))
         return
     count = call.number(-1, "count", default=-1)
     if count is None or count in (-1, names):
@@ -32,7 +32,7 @@ def unpacked(call: FailedCall) -> Iterator[Clash]:
     if split is not None and axis is not None and size is not None and size > 0:
         yield Clash(
             f"{axis_is(split, axis)}, split by {size} it gives {count} pieces for {words}",
-            (Part(split, axis % len(sizes(split))),),
+            (ClashSide(split, axis % len(sizes(split))),),
         )
     else:
         kind = "pieces" if split is not None else "values"
@@ -54,4 +54,4 @@ def sections(call: FailedCall) -> Iterator[Clash]:
         total = " + ".join(map(str, pieces))
         axis %= len(sizes(given))
         text = f"{axis_is(given, axis)}, and {total} is {sum(pieces)}"
-        yield Clash(text, (Part(given, axis),))
+        yield Clash(text, (ClashSide(given, axis),))

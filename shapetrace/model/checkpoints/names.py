@@ -1,6 +1,6 @@
 """Where each of our parameters lies in a family's weights file.
 
-Adding a family takes one `Names` here and its configuration in `huggingface.py`.
+Adding a family takes one `ParameterNames` here and its configuration in `files/huggingface.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from shapetrace.model.errors import ModelError
 
 
 @dataclass(frozen=True)
-class Source:
+class TensorSource:
     """A tensor in a file, and what to do with it.
 
     Attributes:
@@ -28,7 +28,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Names:
+class ParameterNames:
     """The names of a family.
 
     Attributes:
@@ -39,10 +39,10 @@ class Names:
     """
 
     prefix: str
-    parameters: Mapping[str, Source | str]
+    parameters: Mapping[str, TensorSource | str]
     ignored: tuple[str, ...] = field(default=())
 
-    def source(self, parameter: str) -> Source:
+    def source(self, parameter: str) -> TensorSource:
         """Where one of our parameters lies, by a name without prefix.
 
         Raises:
@@ -55,7 +55,7 @@ class Names:
             raise ModelError(f"this family of models has no place for parameter {parameter!r}")
         source = self.parameters[known]
         if isinstance(source, str):
-            source = Source(source)
+            source = TensorSource(source)
         return replace(source, name=source.name.replace("{i}", i))
 
     def ignores(self, name: str) -> bool:
@@ -67,12 +67,12 @@ class Names:
         return {_modern(key.removeprefix(self.prefix)): key for key in keys}
 
 
-class OwnNames(Names):
+class OwnNames(ParameterNames):
     """Our own layout: the file's names are the parameters' own."""
 
-    def source(self, parameter: str) -> Source:
+    def source(self, parameter: str) -> TensorSource:
         """The parameter itself."""
-        return Source(parameter)
+        return TensorSource(parameter)
 
 
 def _modern(name: str) -> str:
@@ -82,26 +82,32 @@ def _modern(name: str) -> str:
     )
 
 
-GPT2 = Names(
+GPT2 = ParameterNames(
     prefix="transformer.",
     parameters={
         "embedding.token.weight": "wte.weight",
         "embedding.position.weight": "wpe.weight",
         "blocks.{i}.attention_norm.weight": "h.{i}.ln_1.weight",
         "blocks.{i}.attention_norm.bias": "h.{i}.ln_1.bias",
-        "blocks.{i}.attention.wq": Source("h.{i}.attn.c_attn.weight", transposed=True, part=0),
-        "blocks.{i}.attention.bq": Source("h.{i}.attn.c_attn.bias", part=0),
-        "blocks.{i}.attention.wk": Source("h.{i}.attn.c_attn.weight", transposed=True, part=1),
-        "blocks.{i}.attention.bk": Source("h.{i}.attn.c_attn.bias", part=1),
-        "blocks.{i}.attention.wv": Source("h.{i}.attn.c_attn.weight", transposed=True, part=2),
-        "blocks.{i}.attention.bv": Source("h.{i}.attn.c_attn.bias", part=2),
-        "blocks.{i}.attention.output.wo": Source("h.{i}.attn.c_proj.weight", transposed=True),
+        "blocks.{i}.attention.wq": TensorSource(
+            "h.{i}.attn.c_attn.weight", transposed=True, part=0
+        ),
+        "blocks.{i}.attention.bq": TensorSource("h.{i}.attn.c_attn.bias", part=0),
+        "blocks.{i}.attention.wk": TensorSource(
+            "h.{i}.attn.c_attn.weight", transposed=True, part=1
+        ),
+        "blocks.{i}.attention.bk": TensorSource("h.{i}.attn.c_attn.bias", part=1),
+        "blocks.{i}.attention.wv": TensorSource(
+            "h.{i}.attn.c_attn.weight", transposed=True, part=2
+        ),
+        "blocks.{i}.attention.bv": TensorSource("h.{i}.attn.c_attn.bias", part=2),
+        "blocks.{i}.attention.output.wo": TensorSource("h.{i}.attn.c_proj.weight", transposed=True),
         "blocks.{i}.attention.output.bo": "h.{i}.attn.c_proj.bias",
         "blocks.{i}.feedforward_norm.weight": "h.{i}.ln_2.weight",
         "blocks.{i}.feedforward_norm.bias": "h.{i}.ln_2.bias",
-        "blocks.{i}.feedforward.w_up": Source("h.{i}.mlp.c_fc.weight", transposed=True),
+        "blocks.{i}.feedforward.w_up": TensorSource("h.{i}.mlp.c_fc.weight", transposed=True),
         "blocks.{i}.feedforward.b_up": "h.{i}.mlp.c_fc.bias",
-        "blocks.{i}.feedforward.w_down": Source("h.{i}.mlp.c_proj.weight", transposed=True),
+        "blocks.{i}.feedforward.w_down": TensorSource("h.{i}.mlp.c_proj.weight", transposed=True),
         "blocks.{i}.feedforward.b_down": "h.{i}.mlp.c_proj.bias",
         "final_norm.weight": "ln_f.weight",
         "final_norm.bias": "ln_f.bias",
@@ -111,7 +117,7 @@ GPT2 = Names(
     ignored=(r"h\.\d+\.attn\.bias", r"h\.\d+\.attn\.masked_bias"),
 )
 
-LLAMA = Names(
+LLAMA = ParameterNames(
     prefix="model.",
     parameters={
         "embedding.token.weight": "embed_tokens.weight",
@@ -134,7 +140,7 @@ LLAMA = Names(
     ignored=(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq", r"rotary_emb\.inv_freq"),
 )
 
-BERT = Names(
+BERT = ParameterNames(
     prefix="bert.",
     parameters={
         "embedding.token.weight": "embeddings.word_embeddings.weight",
@@ -178,7 +184,7 @@ BERT = Names(
 TIED_HEADS = ("lm_head.weight", "cls.predictions.decoder.weight")
 """Copies of the token embedding, which some files keep although the model ties them."""
 
-NAMES: dict[str, Names] = {
+NAMES: dict[str, ParameterNames] = {
     "gpt2": GPT2,
     "llama": LLAMA,
     "mistral": LLAMA,

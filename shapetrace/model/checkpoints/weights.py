@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from shapetrace.model.checkpoints.names import NAMES, TIED_HEADS, Names, Source
+from shapetrace.model.checkpoints.names import NAMES, TIED_HEADS, ParameterNames, TensorSource
 from shapetrace.model.config import ModelConfig
 from shapetrace.model.errors import ModelError, did_you_mean
 from shapetrace.model.files.json_file import read_json
@@ -47,7 +47,7 @@ def from_pretrained(
     return model.eval()
 
 
-def _names(directory: Path) -> Names:
+def _names(directory: Path) -> ParameterNames:
     family = read_json(directory / "config.json").get("model_type")
     if not isinstance(family, str) or family not in NAMES:
         raise ModelError(f"no model_type {family!r}: {did_you_mean(str(family), NAMES)}")
@@ -56,7 +56,7 @@ def _names(directory: Path) -> Names:
 
 def _state(
     model: Transformer,
-    names: Names,
+    names: ParameterNames,
     directory: Path,
     device: torch.device,
     dtype: torch.dtype | None,
@@ -83,9 +83,9 @@ def _state(
 
 def _check_names(
     directory: Path,
-    names: Names,
+    names: ParameterNames,
     present: dict[str, str],
-    sources: dict[str, Source],
+    sources: dict[str, TensorSource],
     *,
     tied: bool,
 ) -> None:
@@ -109,7 +109,7 @@ def _check_names(
         )
 
 
-def _fitted(found: Tensor, source: Source, key: str, expected: Tensor, path: Path) -> Tensor:
+def _fitted(found: Tensor, source: TensorSource, key: str, expected: Tensor, path: Path) -> Tensor:
     """The tensor as the parameter wants it: transposed, its third, and of its shape."""
     if not found.is_floating_point():
         raise ModelError(

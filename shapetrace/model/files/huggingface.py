@@ -13,7 +13,7 @@ from shapetrace.model.files.json_file import Fields
 
 HuggingFaceFields = Mapping[str, Any]
 
-ACTIVATIONS = {
+ACTIVATION_NAMES = {
     "relu": "relu",
     "gelu": "gelu",
     "gelu_new": "gelu-tanh",
@@ -171,9 +171,9 @@ def _mapping(source: HuggingFaceFields, name: str) -> dict[str, Any]:
 
 def _activation(source: HuggingFaceFields, name: str, default: str) -> str:
     value = source.get(name, default)
-    if not isinstance(value, str) or value not in ACTIVATIONS:
-        raise ModelError(f"`{name}` is {value!r}: {did_you_mean(str(value), ACTIVATIONS)}")
-    return ACTIVATIONS[value]
+    if not isinstance(value, str) or value not in ACTIVATION_NAMES:
+        raise ModelError(f"`{name}` is {value!r}: {did_you_mean(str(value), ACTIVATION_NAMES)}")
+    return ACTIVATION_NAMES[value]
 
 
 def _token_ids(source: HuggingFaceFields) -> Fields:

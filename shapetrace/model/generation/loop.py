@@ -63,7 +63,7 @@ class Generated:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class GenerationInput:
     """What is to be generated.
 
     Attributes:
@@ -90,7 +90,7 @@ class Request:
 
 
 def generate(
-    model: Decoder | EncoderDecoder, request: Request, on_token: OnToken | None = None
+    model: Decoder | EncoderDecoder, request: GenerationInput, on_token: OnToken | None = None
 ) -> Generated:
     """Continue each prompt (or write what belongs to each source) token by token.
 
@@ -108,7 +108,7 @@ def generate(
         return _Run(model, request, on_token).run()
 
 
-def check(config: ModelConfig, request: Request) -> None:
+def check(config: ModelConfig, request: GenerationInput) -> None:
     """Refuse what the model cannot do.
 
     Raises:
@@ -138,7 +138,7 @@ class _Run:
     """One generation."""
 
     def __init__(
-        self, model: Decoder | EncoderDecoder, request: Request, on_token: OnToken | None
+        self, model: Decoder | EncoderDecoder, request: GenerationInput, on_token: OnToken | None
     ) -> None:
         self.model = model
         self.request = request

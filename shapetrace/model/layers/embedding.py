@@ -13,7 +13,7 @@ from shapetrace.model.layers.parameters import matrix
 from shapetrace.model.layers.positions import added_positions
 
 
-class Rows(nn.Module):
+class LearnedRows(nn.Module):
     """A learned row per id."""
 
     def __init__(self, count: int, d_model: int) -> None:
@@ -30,7 +30,7 @@ class Embedding(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.token = Rows(config.vocab_size, config.d_model)
+        self.token = LearnedRows(config.vocab_size, config.d_model)
         self.position = added_positions(config)
         self.norm = norm(config) if config.embedding_norm else None
         self.scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
@@ -68,7 +68,7 @@ class SegmentEmbedding(Embedding):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        self.token_type = Rows(config.token_types, config.d_model)
+        self.token_type = LearnedRows(config.token_types, config.d_model)
 
     def forward(
         self,

@@ -19,7 +19,7 @@ IGNORED = -100
 
 
 @dataclass(frozen=True)
-class Batch:
+class TrainingBatch:
     """Inputs and what is to be predicted.
 
     Attributes:
@@ -43,19 +43,21 @@ class Batch:
             return self.labels.numel()  # which are padding cannot be known; only the loss needs it
         return int((self.labels != IGNORED).sum())
 
-    def to(self, device: torch.device) -> "Batch":
+    def to(self, device: torch.device) -> "TrainingBatch":
         """The same on a device."""
         if device.type == "cpu":
             return self
         moved = (None if value is None else value.to(device) for value in vars(self).values())
-        return Batch(*moved)  # type: ignore[arg-type]
+        return TrainingBatch(*moved)  # type: ignore[arg-type]
 
 
 @runtime_checkable
 class Data(Protocol):
     """Where batches come from."""
 
-    def batch(self, B: int, n: int, generator: Generator, *, held_out: bool = False) -> Batch:
+    def batch(
+        self, B: int, n: int, generator: Generator, *, held_out: bool = False
+    ) -> TrainingBatch:
         """Any `B` of the texts, `n` tokens of each."""
 
 
@@ -97,10 +99,12 @@ class Text:
         places: Int[Tensor, "B span"] = starts + arange(n + 1)
         return ids[places]  # a copy: a slice would keep the whole text in the memory of a step
 
-    def batch(self, B: int, n: int, generator: Generator, *, held_out: bool = False) -> Batch:
+    def batch(
+        self, B: int, n: int, generator: Generator, *, held_out: bool = False
+    ) -> TrainingBatch:
         """Texts, and at each position the token after it."""
         window: Int[Tensor, "B span"] = self.windows(B, n, generator, held_out=held_out)
-        return Batch(window[:, :-1], window[:, 1:])
+        return TrainingBatch(window[:, :-1], window[:, 1:])
 
 
 class MaskedText(Text):
@@ -116,7 +120,9 @@ class MaskedText(Text):
         super().__init__(ids)
         self.mask_id, self.vocab_size, self.rate = mask_id, vocab_size, rate
 
-    def batch(self, B: int, n: int, generator: Generator, *, held_out: bool = False) -> Batch:
+    def batch(
+        self, B: int, n: int, generator: Generator, *, held_out: bool = False
+    ) -> TrainingBatch:
         """Texts with some tokens hidden, and those tokens."""
         window: Int[Tensor, "B n"] = self.windows(B, n - 1, generator, held_out=held_out)
         chosen: Bool[Tensor, "B n"] = rand(window.shape, generator=generator) < self.rate
@@ -125,7 +131,7 @@ class MaskedText(Text):
         other: Int[Tensor, "B n"] = randint(self.vocab_size, window.shape, generator=generator)
         hidden: Int[Tensor, "B n"] = window.masked_fill(chosen & (fate < 0.8), self.mask_id)  # noqa: PLR2004
         hidden = where(chosen & (fate >= 0.9), other, hidden)  # noqa: PLR2004
-        return Batch(hidden, window.masked_fill(~chosen, IGNORED))
+        return TrainingBatch(hidden, window.masked_fill(~chosen, IGNORED))
 
 
 class Pairs:
@@ -167,7 +173,9 @@ class Pairs:
         """Tokens of the longest source, or target with its start."""
         return max(max(len(source), len(target) - 1) for source, target in self.train + self.rest)
 
-    def batch(self, B: int, n: int, generator: Generator, *, held_out: bool = False) -> Batch:
+    def batch(
+        self, B: int, n: int, generator: Generator, *, held_out: bool = False
+    ) -> TrainingBatch:
         """Sources, and targets shifted by one; longer ones are cut at `n`."""
         pairs = self.rest if held_out else self.train
         chosen = [pairs[i] for i in randint(len(pairs), (B,), generator=generator).tolist()]
@@ -180,7 +188,7 @@ class Pairs:
         token_ids, mask = padded([source[:n] for source, _ in chosen])
         target_ids, target_mask = padded([target[:-1][:n] for _, target in chosen])
         labels, real = padded([target[1 : n + 1] for _, target in chosen])
-        return Batch(
+        return TrainingBatch(
             token_ids,
             labels.masked_fill(~real, IGNORED),
             None if mask.all() else mask,

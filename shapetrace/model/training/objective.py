@@ -4,7 +4,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from shapetrace.model.training.data import IGNORED, Batch
+from shapetrace.model.training.data import IGNORED, TrainingBatch
 
 
 def loss_of(
@@ -16,7 +16,7 @@ def loss_of(
     )
 
 
-def logits_of(model: nn.Module, batch: Batch) -> Float[Tensor, "B n vocab_size"]:
+def logits_of(model: nn.Module, batch: TrainingBatch) -> Float[Tensor, "B n vocab_size"]:
     """The scores at every position of a batch, in one pass."""
     target_ids: Int[Tensor, "B n"] | None = batch.target_ids
     if target_ids is None:
@@ -26,7 +26,7 @@ def logits_of(model: nn.Module, batch: Batch) -> Float[Tensor, "B n vocab_size"]
     return logits
 
 
-def mean_loss(model: nn.Module, batch: Batch) -> Float[Tensor, ""]:
+def mean_loss(model: nn.Module, batch: TrainingBatch) -> Float[Tensor, ""]:
     """Cross-entropy per predicted token: about ln(vocab_size) for a model that knows nothing."""
     loss: Float[Tensor, ""] = loss_of(logits_of(model, batch), batch.labels)
     return loss / batch.predicted

@@ -12,7 +12,7 @@ from torch import Generator, Tensor, nn
 from shapetrace.model.errors import ModelError
 from shapetrace.model.layers.stack import Transformer
 from shapetrace.model.seeds import SEEDS
-from shapetrace.model.training.data import Batch, Data
+from shapetrace.model.training.data import Data, TrainingBatch
 from shapetrace.model.training.objective import logits_of, loss_of, mean_loss
 from shapetrace.model.training.settings import TrainingSettings, learning_rate
 
@@ -51,7 +51,7 @@ class Trainer:
         """Whether the model is on ``meta``: a step has its shapes and costs, and no loss."""
         return next(self.model.parameters()).is_meta
 
-    def batches(self) -> list[Batch]:
+    def batches(self) -> list[TrainingBatch]:
         """The next step's batches, one per accumulated pass."""
         settings = self.settings
         first = self.step_number * settings.accumulate
@@ -76,7 +76,7 @@ class Trainer:
         self.update()
         return total
 
-    def passed(self, batch: Batch, predicted: int) -> float:
+    def passed(self, batch: TrainingBatch, predicted: int) -> float:
         """Forward and backward of one batch; its part of the loss."""
         with self._precision(batch.token_ids.device.type):
             loss: Float[Tensor, ""] = loss_of(logits_of(self.model, batch), batch.labels)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shapetrace.report.formats.reporters import Canvas
     from shapetrace.report.rows import Row
 
-COLUMNS = (
+ROW_COLUMNS = (
     "path",
     "name",
     "kind",
@@ -34,7 +34,7 @@ def render(report: Report, _canvas: Canvas) -> str:
     """A heading line and a line per record; sizes are separated by spaces."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(ROW_COLUMNS)
     writer.writerows(_cells(row, times) for row, times in counted_rows(report))
     return text.getvalue()
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from shapetrace.report.formats.reporters import Canvas
     from shapetrace.report.rows import Row
 
-FORMAT_VERSION = 1
+REPORT_FORMAT_VERSION = 1
 """Raised when a key changes its meaning or goes; new keys may come without."""
 
 
 def render(report: Report, _canvas: Canvas) -> str:
     """The report as one JSON object, a row per line."""
     head = {
-        "format_version": FORMAT_VERSION,
+        "format_version": REPORT_FORMAT_VERSION,
         "target": report.trace.target,
         "level": report.level,
         "config": dict(report.trace.config),

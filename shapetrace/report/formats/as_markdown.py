@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shapetrace.report.document import Line, Report
     from shapetrace.report.formats.reporters import Canvas
     from shapetrace.report.layout.columns import Column
-    from shapetrace.report.layout.small import Rows
+    from shapetrace.report.layout.small import SmallTable
 
 _CODE = {"tensor", "module", "operator", "named shape"}
 
@@ -57,7 +57,7 @@ def _cell(column: Column, line: Line, place: int) -> str:
     return f"**{code}**" if line.is_call and column.key != "named shape" else code
 
 
-def small(rows: Rows) -> str:
+def small(rows: SmallTable) -> str:
     """A small table."""
     heading, *cells = [[safe(cell) for cell in row] for row in rows.cells]
     return _grid(heading, [place in rows.right for place in range(len(heading))], cells)

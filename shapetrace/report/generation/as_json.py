@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from shapetrace.report.generation.records import Generation, Sample
     from shapetrace.report.language.words import Language
 
-FORMAT_VERSION = 1
+GENERATION_FORMAT_VERSION = 1
 
 
 def render(generation: Generation, _canvas: Canvas, _language: Language) -> str:
     """The generation as one JSON object."""
     body = {
-        "format_version": FORMAT_VERSION,
+        "format_version": GENERATION_FORMAT_VERSION,
         "target": generation.name,
         "config": dict(generation.config),
         "samples": [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from shapetrace.report.generation.records import runs, totals
 from shapetrace.report.language.words import word
-from shapetrace.report.layout.small import Rows
+from shapetrace.report.layout.small import SmallTable
 from shapetrace.report.wording import cost
 from shapetrace.units import (
     FLOP_CONVENTION,
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from shapetrace.report.document import Line
-    from shapetrace.report.generation.records import Generation, Run
+    from shapetrace.report.generation.records import Generation, PassRun
     from shapetrace.report.generation.tensors import PassTensors
     from shapetrace.report.language.words import Language
 
 
-def passes(generation: Generation, language: Language) -> Rows:
+def passes(generation: Generation, language: Language) -> SmallTable:
     """The passes, equal ones in one row."""
     names = ("pass", "times", "n", "m", "FLOPs", "KV cache", "wall time")
     heading = tuple(word(name, language) for name in names)
     cells = (heading, *(_pass_row(run, language) for run in runs(generation)))
     shown = len(names) if generation.valued else len(names) - 1  # without values time says nothing
-    return Rows(tuple(row[:shown] for row in cells), right=tuple(range(1, shown)))
+    return SmallTable(tuple(row[:shown] for row in cells), right=tuple(range(1, shown)))
 
 
-def _pass_row(run: Run, language: Language) -> tuple[str, ...]:
+def _pass_row(run: PassRun, language: Language) -> tuple[str, ...]:
     first, last = run.passes[0], run.passes[-1]
     return (
         word(run.kind, language),
@@ -51,13 +51,13 @@ def _ends(first: str, last: str) -> str:
     return first if first == last else f"{first} ... {last}"
 
 
-def shapes(group: PassTensors, language: Language) -> tuple[str, Rows]:
+def shapes(group: PassTensors, language: Language) -> tuple[str, SmallTable]:
     """The tensors of passes of one kind, with what passes they are of."""
     names = ("tensor", "named shape", "sizes", "FLOPs", "meaning")
     heading = tuple(word(name, language) for name in names)
     base = min((line.depth for line, _ in group.lines), default=0)
     rows = (_tensor_row(line, last, line.depth - base) for line, last in group.lines)
-    return group.run.label(word(group.run.kind, language)), Rows((heading, *rows), right=(3,))
+    return group.run.label(word(group.run.kind, language)), SmallTable((heading, *rows), right=(3,))
 
 
 def _tensor_row(line: Line, last: Line, depth: int) -> tuple[str, ...]:

@@ -95,7 +95,7 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PassRun:
     """Passes of one kind that follow each other.
 
     Attributes:
@@ -124,7 +124,7 @@ class Run:
         return f"{kind or self.kind}{times}: n = {self.span('n')}, m = {self.span('m')}"
 
 
-def runs(generation: Generation) -> list[Run]:
+def runs(generation: Generation) -> list[PassRun]:
     """The passes folded: equal kinds together."""
     found: list[list[Pass]] = []
     for step in generation.passes:
@@ -132,7 +132,7 @@ def runs(generation: Generation) -> list[Run]:
             found[-1].append(step)
         else:
             found.append([step])
-    return [Run(tuple(passes)) for passes in found]
+    return [PassRun(tuple(passes)) for passes in found]
 
 
 def totals(generation: Generation) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shapetrace.report.document import Line, build_report, table_lines
-from shapetrace.report.generation.records import Run, runs
+from shapetrace.report.generation.records import PassRun, runs
 
 if TYPE_CHECKING:
     from shapetrace.records.trace import Trace
@@ -26,7 +26,7 @@ class PassTensors:
         lines: For each tensor, its line of the first pass and of the last.
     """
 
-    run: Run
+    run: PassRun
     lines: tuple[tuple[Line, Line], ...]
 
 

@@ -19,7 +19,7 @@ NARROWEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SmallTable:
     """A small table.
 
     Attributes:
@@ -31,7 +31,7 @@ class Rows:
     right: tuple[int, ...] = ()
 
 
-def small_table(rows: Rows, pen: Pen, width: int | None) -> Iterator[str]:
+def small_table(rows: SmallTable, pen: Pen, width: int | None) -> Iterator[str]:
     """The table's lines.
 
     The last column takes what is left of the screen; where that is nothing, the widest
@@ -48,7 +48,7 @@ def small_table(rows: Rows, pen: Pen, width: int | None) -> Iterator[str]:
         yield from pen.row(tracks, cells, "" if number else "bold")
 
 
-def _widths(rows: Rows, width: int | None) -> list[int]:
+def _widths(rows: SmallTable, width: int | None) -> list[int]:
     widths = [max(map(cell_len, column)) for column in zip(*rows.cells, strict=True)]
     if width is None:
         return widths

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from shapetrace.model import ModelConfig, ModelError, build, from_pretrained
-from shapetrace.model.generation import Request, Sampling, generate
+from shapetrace.model.generation import GenerationInput, Sampling, generate
 from shapetrace.model.generation.sampling import draw, filtered
 
 transformers = pytest.importorskip("transformers")
@@ -61,7 +61,7 @@ def test_greedy_tokens_are_theirs(tmp_path, name, attention):
     our_model = from_pretrained(tmp_path, config)
     ids = [5, 17, 3, 88, 42]
     wanted = their_greedy(their_model, ids, 40)
-    made = generate(our_model, Request(prompts=[ids], max_new_tokens=40))
+    made = generate(our_model, GenerationInput(prompts=[ids], max_new_tokens=40))
     assert list(made.rows[0]) == wanted
     assert len(set(wanted)) > 1  # something happens
 
@@ -71,7 +71,7 @@ def test_greedy_story_is_theirs():
     their_model = transformers.LlamaForCausalLM.from_pretrained(STORIES).eval()
     ids = [1, 403, 407, 261, 378]
     wanted = their_greedy(their_model, ids, 200)
-    made = generate(from_pretrained(STORIES), Request(prompts=[ids], max_new_tokens=200))
+    made = generate(from_pretrained(STORIES), GenerationInput(prompts=[ids], max_new_tokens=200))
     assert list(made.rows[0])[: len(wanted)] == wanted
     assert len(wanted) == 200
 
@@ -145,10 +145,10 @@ PROMPTS = ([3, 1, 4, 1, 5, 9, 2], [6, 5], [3])
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=1.0, seed=3)], ids=str)
 def test_a_batch_gives_each_what_it_gives_alone(model, sampling, cache):
     together = generate(
-        model, Request(prompts=PROMPTS, max_new_tokens=20, sampling=sampling, cache=cache)
+        model, GenerationInput(prompts=PROMPTS, max_new_tokens=20, sampling=sampling, cache=cache)
     )
     alone = [
-        generate(model, Request(prompts=[prompt], max_new_tokens=20, sampling=sampling))
+        generate(model, GenerationInput(prompts=[prompt], max_new_tokens=20, sampling=sampling))
         for prompt in PROMPTS
     ]
     assert together.rows == tuple(made.rows[0] for made in alone)
@@ -162,12 +162,12 @@ def test_an_encoder_decoder_batch_gives_each_what_it_gives_alone():
     model = build(config).eval()
     rows = {
         cache: generate(
-            model, Request(prompts=PROMPTS, max_new_tokens=12, start_id=7, cache=cache)
+            model, GenerationInput(prompts=PROMPTS, max_new_tokens=12, start_id=7, cache=cache)
         ).rows
         for cache in (True, False)
     }
     alone = [
-        generate(model, Request(prompts=[p], max_new_tokens=12, start_id=7)).rows[0]
+        generate(model, GenerationInput(prompts=[p], max_new_tokens=12, start_id=7)).rows[0]
         for p in PROMPTS
     ]
     assert rows[True] == rows[False] == tuple(alone)
@@ -176,7 +176,9 @@ def test_an_encoder_decoder_batch_gives_each_what_it_gives_alone():
 def test_the_seed_decides(model):
     def made(seed, samples=1):
         sampling = Sampling(temperature=1.0, seed=seed)
-        request = Request(prompts=[[3, 1]], max_new_tokens=12, sampling=sampling, samples=samples)
+        request = GenerationInput(
+            prompts=[[3, 1]], max_new_tokens=12, sampling=sampling, samples=samples
+        )
         return generate(model, request).rows
 
     assert made(5) == made(5)
@@ -187,11 +189,11 @@ def test_the_seed_decides(model):
 
 
 def test_a_stop_token_ends_a_text(model):
-    free = generate(model, Request(prompts=PROMPTS, max_new_tokens=20)).rows
+    free = generate(model, GenerationInput(prompts=PROMPTS, max_new_tokens=20)).rows
     stop = free[0][4]
     heard = []
     stopped = generate(
-        model, Request(prompts=PROMPTS, max_new_tokens=20, stop_ids=[stop]), heard.append
+        model, GenerationInput(prompts=PROMPTS, max_new_tokens=20, stop_ids=[stop]), heard.append
     ).rows
     for row, whole in zip(stopped, free, strict=True):
         end = whole.index(stop) + 1 if stop in whole else 20
@@ -201,17 +203,22 @@ def test_a_stop_token_ends_a_text(model):
 
 def test_random_state_and_model_are_left_alone(model):
     state = torch.get_rng_state()
-    generate(model, Request(prompts=[[1]], max_new_tokens=3, sampling=Sampling(temperature=1.0)))
+    generate(
+        model, GenerationInput(prompts=[[1]], max_new_tokens=3, sampling=Sampling(temperature=1.0))
+    )
     assert torch.equal(torch.get_rng_state(), state)
     assert all(p.grad is None for p in model.parameters())
 
 
 REFUSED = (
-    (Request(prompts=[[]], max_new_tokens=3), "a prompt is empty"),
-    (Request(prompts=[], max_new_tokens=3), "a prompt is empty"),
-    (Request(prompts=[[1] * 41], max_new_tokens=1), "41 tokens, and the model 40 positions"),
-    (Request(prompts=[[1] * 30], max_new_tokens=12), "need 41 positions"),
-    (Request(prompts=[[1]], max_new_tokens=0), "at least 1 new token"),
+    (GenerationInput(prompts=[[]], max_new_tokens=3), "a prompt is empty"),
+    (GenerationInput(prompts=[], max_new_tokens=3), "a prompt is empty"),
+    (
+        GenerationInput(prompts=[[1] * 41], max_new_tokens=1),
+        "41 tokens, and the model 40 positions",
+    ),
+    (GenerationInput(prompts=[[1] * 30], max_new_tokens=12), "need 41 positions"),
+    (GenerationInput(prompts=[[1]], max_new_tokens=0), "at least 1 new token"),
 )
 
 
@@ -222,14 +229,14 @@ def test_what_cannot_be_is_refused_before_it_starts(model, request_, words):
 
 
 def test_all_positions_can_be_used(model):
-    made = generate(model, Request(prompts=[[1] * 30], max_new_tokens=11))
+    made = generate(model, GenerationInput(prompts=[[1] * 30], max_new_tokens=11))
     assert len(made.rows[0]) == 11
 
 
 def test_an_encoder_is_refused():
     model = build(ModelConfig.from_preset("tiny-encoder"))
     with pytest.raises(ModelError, match="generation needs a decoder"):
-        generate(model, Request(prompts=[[1]], max_new_tokens=1))
+        generate(model, GenerationInput(prompts=[[1]], max_new_tokens=1))
 
 
 @pytest.mark.parametrize(

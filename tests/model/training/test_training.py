@@ -23,7 +23,7 @@ from shapetrace.model.training import (
     train,
 )
 from shapetrace.model.training.checkpoint import check_place
-from shapetrace.model.training.data import IGNORED, Batch
+from shapetrace.model.training.data import IGNORED, TrainingBatch
 from shapetrace.model.training.settings import learning_rate
 
 SIZES = {"layers": 2, "d_model": 32, "h": 4, "vocab_size": 24, "max_positions": 64}
@@ -83,7 +83,7 @@ def test_loss_and_gradients_are_those_of_transformers(tmp_path):
     ours = from_pretrained(tmp_path).train()
     ids = torch.randint(0, 50, (2, 12))
     their_loss = theirs(ids, labels=ids).loss
-    our_loss = mean_loss(ours, Batch(ids[:, :-1], ids[:, 1:]))
+    our_loss = mean_loss(ours, TrainingBatch(ids[:, :-1], ids[:, 1:]))
     torch.testing.assert_close(our_loss, their_loss, atol=1e-5, rtol=0)
     their_loss.backward()
     our_loss.backward()
@@ -185,7 +185,7 @@ def test_accumulated_passes_make_the_step_of_one_large_batch():
     class Fixed:
         def batch(self, B, n, generator, *, held_out=False):
             ids = torch.tensor([stream(13, 1 + (generator.initial_seed() + i)) for i in range(B)])
-            return Batch(ids[:, :-1], ids[:, 1:])
+            return TrainingBatch(ids[:, :-1], ids[:, 1:])
 
     small = Trainer(model_of("decoder"), Fixed(), TrainingSettings(seq=12, batch=1, accumulate=2))
     large = Trainer(model_of("decoder"), Fixed(), TrainingSettings(seq=12, batch=2))
@@ -331,7 +331,7 @@ def test_cross_entropy_by_hand():
 
     chosen = logits.log_softmax(-1)
     wanted = -(chosen[0, 0, 1] + chosen[0, 2, 2] + chosen[1, 0, 0] + chosen[1, 1, 4]) / 4
-    got = mean_loss(Fixed(), Batch(labels, labels))
+    got = mean_loss(Fixed(), TrainingBatch(labels, labels))
     torch.testing.assert_close(got, wanted)
     torch.testing.assert_close(got, cross_entropy(logits.flatten(0, 1), labels.flatten()))
 
