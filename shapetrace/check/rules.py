@@ -59,7 +59,16 @@ RULES = (
         "nothing enforces the annotations of any function in a file",
         default=False,
     ),
+    Rule(
+        "ST501",
+        "never-seen",
+        ("never-seen",),
+        "no value was ever seen to be one alternative of a union",
+        default=False,
+    ),
 )
+PEDANTIC = ("ST501",)
+"""Rules about annotations that hold, and that an expert would doubt."""
 CODES = tuple(rule.code for rule in RULES)
 _BY_KIND = {kind: rule for rule in RULES for kind in rule.kinds}
 

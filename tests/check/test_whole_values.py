@@ -281,3 +281,15 @@ class Net(nn.Module):
         assert checked(source.replace("DIMS", "M min(M,N)"), sizes).findings == ()
     for dims in ("M N", "M M", "M max(M,N)", "M 3"):
         assert checked(source.replace("DIMS", dims), "a:float32[M=7,N=3]").findings
+
+
+def test_an_alternative_that_nothing_ever_was_is_told_where_asked(checked):
+    source = """
+class Net(nn.Module):
+    def forward(self, x: Float[Tensor, "B n d"] | Float[Tensor, "B d"]) -> Float[Tensor, "B d"] | Int[Tensor, "B d"]:
+        return x.sum(1)
+"""
+    assert checked(source, X).findings == ()
+    found = checked(source, X, select=("ST5",)).findings
+    assert {(one.name, one.code) for one in found} == {("x", "ST501"), ("return", "ST501")}
+    assert ['"B d"' in one.message for one in found] == [True, True]

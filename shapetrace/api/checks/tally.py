@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from shapetrace.check.alternatives import Alternatives
 from shapetrace.check.findings import Finding, NamedSizes, from_misfits, gathered, kept
 from shapetrace.check.misfit import AnnotationPlace
 from shapetrace.check.mismatch import short_path
@@ -54,6 +55,7 @@ class Tally:
         values: How many values were compared.
         notes: What could not be done.
         missing: Annotations that some run did not come to, and why.
+        alternatives: Which alternatives of unions were seen.
     """
 
     findings: list[list[Finding]] = field(default_factory=list)
@@ -62,6 +64,7 @@ class Tally:
     values: int = 0
     notes: list[str] = field(default_factory=list)
     missing: dict[AnnotationPlace, str] = field(default_factory=dict)
+    alternatives: Alternatives = field(default_factory=Alternatives)
 
     def add(
         self,
@@ -79,6 +82,7 @@ class Tally:
             whole: The verdict on its whole values, where they were looked at.
         """
         self.runs.append(sizes)
+        self.alternatives.add(trace)
         found = list(findings)
         for record in trace.tensors:
             site = trace.sites[record.site]
@@ -97,7 +101,8 @@ class Tally:
     def _unchecked(self, own: Callable[[str], bool]) -> Iterator[str]:
         """The annotations that no run came to, a line per function."""
         by_function: dict[tuple[str, str, str], list[str]] = {}
-        for place, reason in self.missing.items():
+        missing = sorted(self.missing.items(), key=lambda one: (one[0].file, one[0].line))
+        for place, reason in missing:
             if replace(place, line=0) not in self.places and own(place.file):
                 key = (place.file, place.function, reason)
                 by_function.setdefault(key, []).append(place.name)
@@ -116,7 +121,10 @@ class Tally:
             own: Whether a file is the user's; findings elsewhere are left out.
         """
         # A rule that is off must not stand in the way of another's finding at the same place.
-        chosen = [[one for one in run if one.code in codes] for run in self.findings]
+        chosen = [
+            [one for one in run if one.code in codes]
+            for run in (*self.findings, self.alternatives.findings())
+        ]
         found = [one for one in gathered(chosen) if own(one.file)]
         sources = {one.file: "".join(linecache.getlines(one.file)) for one in found}
         loud, silenced = kept(found, codes, sources)

@@ -60,6 +60,10 @@ def check(
     ignore: Annotated[
         list[str] | None, typer.Option(metavar="RULE", help="Not these rules. May be repeated.")
     ] = None,
+    pedantic: Annotated[
+        bool,
+        typer.Option("--pedantic", help="Doubt annotations that hold, too: the rules ST5."),
+    ] = False,
     format: FindingsFormat = None,  # noqa: A002 - the option's name
     output: Output = None,
 ) -> int:
@@ -90,6 +94,7 @@ def check(
       ST302  by-accident  an annotation holds only by today's numbers
       ST401  forgotten    not enforced, where others in the file are, or no type checker
       ST402  unenforced   nothing in the file is enforced (off)
+      ST501  never-seen   no value was ever seen to be one alternative of a union (off)
 
     A comment `# shapetrace: ignore` or `# shapetrace: ignore[ST302]` on the annotation's line
     silences it.
@@ -103,13 +108,14 @@ def check(
     """  # noqa: D301 - \b keeps the lines apart
     from shapetrace.api.preparing.request import Request  # noqa: PLC0415
     from shapetrace.api.project import read_settings  # noqa: PLC0415 - kept off the light path
-    from shapetrace.check.rules import chosen  # noqa: PLC0415
+    from shapetrace.check.rules import PEDANTIC, chosen  # noqa: PLC0415
 
     form = choose(format, output, FINDINGS).name
     place = None if output is None else output.absolute()  # from here, wherever the model goes
     check_writable(place, reads=(target, (target or "").rpartition(":")[0], inputs))
     settings = read_settings(Path.cwd())
     codes = chosen(select or settings.select, ignore or (() if select else settings.ignore))
+    codes |= frozenset(PEDANTIC if pedantic else ())
     if target is None:
         given = (
             input_,

@@ -64,13 +64,25 @@ def test_formats(command, net):
     assert found["targets"] == [
         {
             "target": f"{net}:Net",
-            "runs": [{"B": 2, "n": 5}, {"B": 3, "n": 6}, {"B": 4}, {"n": 10}],
+            "runs": [
+                {"B": 2, "n": 5},
+                {"B": 3, "n": 6},
+                {"B": 6, "n": 3},
+                {"B": 4, "n": 10},
+                {"B": 4},
+                {"n": 10},
+            ],
             "annotations": 3,
-            "values": 12,
+            "values": 18,
             "silenced": 0,
             "notes": [],
+            "unchecked": found["targets"][0]["unchecked"],
             "error": None,
         }
+    ]
+    assert [line.partition(": ")[2] for line in found["targets"][0]["unchecked"]] == [
+        "Right.forward (`x`, `return`) did not run",
+        "Broken.forward (`x`) did not run",
     ]
     (one,) = found["findings"]
     assert (one["code"], one["rule"], one["kind"], one["line"]) == ("ST101", "size", "size", 8)
