@@ -40,7 +40,7 @@ def trace_target(
         request: What is to be traced.
         progress: Is told what is going on.
         interrupted: Is called when Ctrl-C ends the naming, and the real run is to follow; it
-            gets as long as the naming had.
+            gets as long as the naming had, or two seconds where not even a weightless run ended.
 
     Returns:
         The trace. A model that raises, calls `sys.exit` or is interrupted leaves the trace
@@ -66,7 +66,7 @@ def trace_target(
 
 @dataclass(frozen=True, slots=True)
 class _Naming:
-    """What probes saw; where Ctrl-C ended them, as far as they got, and how long that took."""
+    """What probes saw; where Ctrl-C ended them, as far as they got, and what the run may take."""
 
     probing: Probing | None
     wanted: Wanted | None
@@ -79,9 +79,11 @@ def _probed(prepared: Prepared, progress: Callable[[str], None]) -> _Naming:
     try:
         probing, wanted = probed(prepared.subject(), progress)
     except ProbingInterrupt as error:
-        return _Naming(error.probing, error.wanted or None, error, time.monotonic() - started)
+        ends = error.probing.base is not None  # one that has not come to an end may have none
+        patience = time.monotonic() - started if ends else 0.0
+        return _Naming(error.probing, error.wanted or None, error, patience)
     except KeyboardInterrupt as error:
-        return _Naming(None, None, error, time.monotonic() - started)
+        return _Naming(None, None, error, 0.0)
     return _Naming(probing, wanted or None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from shapetrace.api.transformer.choices import check_run, check_tokenizer
 from shapetrace.api.transformer.configuration import choose_config, directory_of, name_of, plainly
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from shapetrace.api.transformer.results import Trained
     from shapetrace.model.training import Progress
+    from shapetrace.model.training.settings import TrainingOptions
     from shapetrace.text import Tokenizer
     from shapetrace.text.tokenizer_json import Choice
 
@@ -47,7 +48,7 @@ def train(
     keep_state: bool = True,
     on_step: Callable[[Progress], None] = _silence,
     training: Mapping[str, Any] | None = None,
-    **options: Any,
+    **options: Unpack[TrainingOptions],
 ) -> Trained:
     """Train a Transformer on a text, or on pairs of texts.
 

@@ -109,7 +109,7 @@ def trace(
 
 def _go_on() -> None:
     CTRL_C.forget()
-    sys.stderr.write("interrupted; showing how far one run gets in as much time\n")
+    sys.stderr.write("interrupted; showing how far one run gets\n")
 
 
 def _absolute(path: Path | None) -> Path | None:

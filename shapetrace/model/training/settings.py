@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypedDict
 
 from shapetrace.model.errors import ModelError
 from shapetrace.model.seeds import check_seed
@@ -67,6 +68,27 @@ class TrainingSettings:
         check_seed(self.seed)
         if not 0 < self.mask_rate <= 1:
             raise ModelError(f"`mask_rate` is {self.mask_rate}; it must be above 0 and at most 1")
+
+
+class TrainingOptions(TypedDict, total=False):
+    """Some of the fields of `TrainingSettings`, by name."""
+
+    steps: int
+    batch: int
+    seq: int
+    accumulate: int
+    lr: float
+    last_lr: float
+    warmup: int
+    weight_decay: float
+    beta1: float
+    beta2: float
+    clip: float
+    seed: int
+    bf16: bool
+    evaluate_every: int
+    save_every: int
+    mask_rate: float
 
 
 def learning_rate(settings: TrainingSettings, step: int) -> float:

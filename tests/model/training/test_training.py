@@ -1,5 +1,6 @@
 """Training learns, agrees with transformers and torch, and goes on where it stopped."""
 
+import dataclasses
 import json
 import math
 import os
@@ -24,7 +25,7 @@ from shapetrace.model.training import (
 )
 from shapetrace.model.training.checkpoint import check_place
 from shapetrace.model.training.data import IGNORED, TrainingBatch
-from shapetrace.model.training.settings import learning_rate
+from shapetrace.model.training.settings import TrainingOptions, learning_rate
 
 SIZES = {"layers": 2, "d_model": 32, "h": 4, "vocab_size": 24, "max_positions": 64}
 
@@ -397,3 +398,9 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_training():
         pytest.skip("no /proc here, where nobody can make a directory")
     with pytest.raises(ModelError, match="/proc cannot be written to"):
         check_place("/proc/no-such/place")
+
+
+def test_the_options_of_train_are_the_fields_of_its_settings():
+    settings = {field.name: field.type for field in dataclasses.fields(TrainingSettings)}
+    options = {name: hint.__forward_arg__ for name, hint in TrainingOptions.__annotations__.items()}
+    assert options == settings
