@@ -99,12 +99,10 @@ OneTargetText: TypeAlias = Annotated[
         help="Target of an encoder-decoder; else the text again.",
     ),
 ]
-Batch: TypeAlias = Annotated[
-    int | None, typer.Option("--batch", metavar="B", help="Texts in a pass.")
-]
-Seq: TypeAlias = Annotated[
-    int | None, typer.Option("--seq", metavar="N", help="Tokens of each text.")
-]
+BATCH = typer.Option("--batch", metavar="B", help="Texts in a pass.")
+Batch: TypeAlias = Annotated[int | None, BATCH]
+SEQ = typer.Option("--seq", metavar="N", help="Tokens of each text.")
+Seq: TypeAlias = Annotated[int | None, SEQ]
 InputSpec: TypeAlias = Annotated[
     list[str] | None, _several("SPEC", "An input: ids:int64[B=2,n=16]<1000.", "--input")
 ]

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from shapetrace.cli.options import (
+    BATCH,
+    SEQ,
     Attention,
-    Batch,
     Config,
     Device,
     Format,
@@ -17,7 +18,6 @@ from shapetrace.cli.options import (
     Output,
     Save,
     Seed,
-    Seq,
     Set,
     TokenizerChoice,
     TraceIt,
@@ -50,8 +50,8 @@ def train(
         typer.Option(metavar="N", help="Learn a BPE tokenizer of N tokens from the data first."),
     ] = None,
     steps: Annotated[int, typer.Option(metavar="N", help="Changes to the parameters.")] = 1000,
-    batch: Batch = 8,
-    seq: Seq = 64,
+    batch: Annotated[int, BATCH] = 8,
+    seq: Annotated[int, SEQ] = 64,
     accumulate: Annotated[
         int, typer.Option(metavar="N", help="Passes whose gradients make one step.")
     ] = 1,
