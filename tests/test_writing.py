@@ -13,7 +13,7 @@ import torch
 import shapetrace
 from shapetrace.annotation.plan.plans import Rewritten
 from shapetrace.annotation.writing import write_copies, write_in_place
-from shapetrace.cli.output import check_writable, write
+from shapetrace.cli.output import check_outputs, write
 from shapetrace.errors import ShapetraceError
 from shapetrace.model import ModelConfig, ModelError, build
 from shapetrace.model.training.checkpoint import save_checkpoint
@@ -208,7 +208,7 @@ def test_places_that_cannot_be(file, name, reason):
     (file.parent / "circle").symlink_to(file.parent / "circle")
     before = below(file.parent)
     path = file.parent / name
-    for attempt in (check_place, whole, check_writable, output, save):
+    for attempt in (check_place, whole, check_outputs, output, save):
         with pytest.raises(REFUSED, match=reason):
             attempt(path)
     assert below(file.parent) == before

@@ -9,9 +9,9 @@ from shapetrace.annotation.plan.plans import (
     Rewritten,
     Written,
 )
-from shapetrace.annotation.report import diff, summary
+from shapetrace.annotation.report import annotation_summary, diff
 from shapetrace.annotation.rewriting.rewrite import rewrite
-from shapetrace.annotation.writing import check_writable, write_copies, write_in_place
+from shapetrace.annotation.writing import check_source_writable, write_copies, write_in_place
 
 __all__ = [
     "FilePlan",
@@ -22,11 +22,11 @@ __all__ = [
     "Rewritten",
     "Wishes",
     "Written",
-    "check_writable",
+    "annotation_summary",
+    "check_source_writable",
     "diff",
     "infer",
     "rewrite",
-    "summary",
     "write_copies",
     "write_in_place",
 ]

@@ -61,7 +61,7 @@ def _colored(line: bytes) -> bytes:
     return start.encode() + line.rstrip(b"\n") + _PLAIN.encode() + b"\n"
 
 
-def summary(
+def annotation_summary(
     files: Sequence[Rewritten],
     left_out: Sequence[LeftOut],
     checks: int,

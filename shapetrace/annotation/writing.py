@@ -78,7 +78,7 @@ def _below(path: Path, root: Path) -> Path:
     return path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
 
 
-def check_writable(file: str, *, force: bool) -> None:
+def check_source_writable(file: str, *, force: bool) -> None:
     """Refuse a file that is not to be written, before a long run and not after it.
 
     Raises:
@@ -101,7 +101,7 @@ def check_writable(file: str, *, force: bool) -> None:
 
 
 def _check(file: Rewritten, *, force: bool) -> None:
-    check_writable(file.file, force=force)
+    check_source_writable(file.file, force=force)
     try:
         now = Path(file.file).read_bytes()
     except OSError as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from shapetrace.check.agreement import Probed, pins, whole_numbers
 from shapetrace.check.classes import Classes
-from shapetrace.check.explain import explain, finding, reasons, worths
+from shapetrace.check.explain import explain_refusal, finding, reasons, worths
 from shapetrace.check.mismatch import Mismatch, MismatchKind, place_of
 from shapetrace.check.scopes import Whose, whose_names
 from shapetrace.dims import Bindings, Dim, fit, parse_dims
@@ -58,7 +58,7 @@ def check(
         if record.declared.problem:
             found += _undecided(trace, index, before)
         elif record.holds is False:
-            found.append(explain(trace, index, before))
+            found.append(explain_refusal(trace, index, before))
         else:
             after = _bind(trace, index, before)
             bound[whose_names(record)] = after
@@ -86,7 +86,7 @@ def _undecided(trace: Trace, index: int, before: Bindings) -> list[Mismatch]:
     if any(
         one.kind == "unbound" for shape in shapes for one in reasons(trace, index, shape, before)
     ):
-        return [explain(trace, index, before)]
+        return [explain_refusal(trace, index, before)]
     return _unresolved(trace, index)
 
 

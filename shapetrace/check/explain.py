@@ -56,7 +56,7 @@ class Reason:
         return f"{self.subject}, {self.objection}"
 
 
-def explain(trace: Trace, index: int, bindings: Bindings) -> Mismatch:
+def explain_refusal(trace: Trace, index: int, bindings: Bindings) -> Mismatch:
     """A finding for a value that jaxtyping refused.
 
     Args:

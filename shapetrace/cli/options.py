@@ -12,7 +12,13 @@ import typer
 from shapetrace.errors import ShapetraceError
 from shapetrace.model import ModelError
 from shapetrace.model.seeds import check_seed
-from shapetrace.report.formats.reporters import ATTENTION, FINDINGS, GENERATION, REPORTERS, Form
+from shapetrace.report.formats.reporters import (
+    ATTENTION,
+    FINDINGS,
+    GENERATION,
+    REPORTERS,
+    ResultFormat,
+)
 
 _STDOUT = Path("-")
 
@@ -36,7 +42,7 @@ def _several(metavar: str, text: str, *names: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=f"{text} May be repeated.")
 
 
-def _format(offered: Sequence[Form]) -> Any:
+def _format(offered: Sequence[ResultFormat]) -> Any:
     """``--format`` with the formats that a kind of result can be shown in."""
     return typer.Option(
         "--format",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from shapetrace.cli.interrupt import CTRL_C
 from shapetrace.errors import ShapetraceError
-from shapetrace.report import REPORTERS, Canvas, Language, choose
+from shapetrace.report import REPORTERS, Canvas, Language, choose_format
 from shapetrace.writing import check_place, resolved, write_whole
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ class Style:
         Raises:
             ShapetraceError: For an unknown format or suffix.
         """
-        choose(self.format, self.output, REPORTERS)
+        choose_format(self.format, self.output, REPORTERS)
 
 
-def show(trace: "Trace", style: Style) -> int:
+def show_trace(trace: "Trace", style: Style) -> int:
     """Show a trace; the exit code: 1 when an annotation did not hold or the run failed."""
     from shapetrace.report.document import build_report  # noqa: PLC0415 - slow, and help needs none
 
-    reporter = choose(style.format, style.output, REPORTERS)
+    reporter = choose_format(style.format, style.output, REPORTERS)
     folded = reporter.folds if style.layers is None else style.layers == "fold"
     report = build_report(trace, style.level, style.language, folded=folded)
     write(reporter.render(report, canvas(style.output)), style.output)
@@ -80,7 +80,7 @@ def note(text: str) -> None:
         tell(f"{text}\n")
 
 
-def check_writable(*paths: Path | None, reads: Sequence[Path | str | None] = ()) -> None:
+def check_outputs(*paths: Path | None, reads: Sequence[Path | str | None] = ()) -> None:
     """Refuse files that cannot be written, before a long run and not after it.
 
     Args:

@@ -6,9 +6,9 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from shapetrace.cli.output import Style, show, tell, write
+from shapetrace.cli.output import Style, show_trace, tell, write
 from shapetrace.errors import ShapetraceError
-from shapetrace.report.formats.reporters import REPORTERS, TABLE, choose
+from shapetrace.report.formats.reporters import REPORTERS, TABLE, choose_format
 from shapetrace.report.language.words import word
 
 if TYPE_CHECKING:
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 def show_training(trained: Trained, style: Style) -> int:
     """Show the first step, and where the training came to."""
-    code = 0 if trained.trace is None else show(trained.trace, style)
-    if style.output is None and choose(style.format, None, REPORTERS) is not TABLE:
-        tell(summary(trained, style.language))  # stdout holds one document, and nothing else
+    code = 0 if trained.trace is None else show_trace(trained.trace, style)
+    if style.output is None and choose_format(style.format, None, REPORTERS) is not TABLE:
+        tell(
+            training_summary(trained, style.language)
+        )  # stdout holds one document, and nothing else
     else:
-        write(summary(trained, style.language), None)
+        write(training_summary(trained, style.language), None)
     return code
 
 
@@ -68,7 +70,7 @@ def _step_of(checkpoint: Path) -> int | None:
     return step if isinstance(step, int) else None
 
 
-def summary(trained: Trained, language: Language) -> str:
+def training_summary(trained: Trained, language: Language) -> str:
     """A line or two: steps, losses, where the checkpoint is."""
     if trained.without_values:
         return f"{word('one step without values: the loss is not known', language)}\n"

@@ -30,7 +30,7 @@ from shapetrace.dims.expressions import (
     names_in,
 )
 
-Shape = tuple[int, ...]
+AxisSizes = tuple[int, ...]
 ConflictKind = Literal["rank", "size", "literal", "expression", "unbound", "variadic"]
 
 
@@ -46,7 +46,7 @@ class Binding:
     """
 
     name: str
-    size: int | Shape
+    size: int | AxisSizes
     source: int
     broadcastable: bool = False
 
@@ -74,8 +74,8 @@ class Conflict:
     source: int
     axis: int | None
     written: str
-    observed: int | Shape
-    expected: Number | Shape | None = None
+    observed: int | AxisSizes
+    expected: Number | AxisSizes | None = None
     bound: tuple[Binding, ...] = ()
     problem: str = ""
 
@@ -94,7 +94,7 @@ class Unification:
 
 
 def unify(
-    observations: Iterable[tuple[str, Shape]], bindings: Bindings | None = None
+    observations: Iterable[tuple[str, AxisSizes]], bindings: Bindings | None = None
 ) -> Unification:
     """Fit shapes to their declarations, one after the other.
 
@@ -114,7 +114,7 @@ def unify(
 
 
 def fit(
-    axes: tuple[Axis, ...], shape: Shape, bindings: Bindings, source: int
+    axes: tuple[Axis, ...], shape: AxisSizes, bindings: Bindings, source: int
 ) -> tuple[Bindings, list[Conflict]]:
     """Fit one shape to its axes.
 
@@ -140,7 +140,9 @@ def _rank(axes: tuple[Axis, ...]) -> int:
     return sum(not isinstance(axis, Variadic | AnonymousVariadic) for axis in axes)
 
 
-def align(axes: tuple[Axis, ...], shape: Shape) -> list[tuple[int, Axis, int | Shape]] | None:
+def align(
+    axes: tuple[Axis, ...], shape: AxisSizes
+) -> list[tuple[int, Axis, int | AxisSizes]] | None:
     """Each axis with its number and what it meets, a variadic last; None for a wrong rank."""
     open_ended = [i for i, a in enumerate(axes) if isinstance(a, Variadic | AnonymousVariadic)]
     extra = len(shape) - _rank(axes)
@@ -149,14 +151,14 @@ def align(axes: tuple[Axis, ...], shape: Shape) -> list[tuple[int, Axis, int | S
     if not open_ended:
         return [(i, axis, size) for i, (axis, size) in enumerate(zip(axes, shape, strict=True))]
     at = open_ended[0]
-    pairs: list[tuple[int, Axis, int | Shape]] = [(i, axes[i], shape[i]) for i in range(at)]
+    pairs: list[tuple[int, Axis, int | AxisSizes]] = [(i, axes[i], shape[i]) for i in range(at)]
     tail = len(axes) - at - 1
     pairs += [(len(shape) - tail + i, axes[at + 1 + i], shape[at + extra + i]) for i in range(tail)]
     return [*pairs, (at, axes[at], shape[at : at + extra])]
 
 
 def _check(
-    axis: Axis, size: int | Shape, grown: dict[str, Binding], source: int
+    axis: Axis, size: int | AxisSizes, grown: dict[str, Binding], source: int
 ) -> Conflict | None:
     """One axis against its size; binds its name in `grown`."""
     match axis, size:
@@ -207,7 +209,7 @@ def _check_expression(axis: Symbolic, size: int, grown: Bindings) -> Conflict | 
 
 
 def _check_variadic(
-    axis: Variadic, shape: Shape, grown: dict[str, Binding], source: int
+    axis: Variadic, shape: AxisSizes, grown: dict[str, Binding], source: int
 ) -> Conflict | None:
     name = f"*{axis.name}"
     found = grown.get(name)
@@ -229,7 +231,7 @@ def _check_variadic(
     return None
 
 
-def _broadcast(left: Shape, right: Shape) -> Shape | None:
+def _broadcast(left: AxisSizes, right: AxisSizes) -> AxisSizes | None:
     """The shape that two shapes broadcast to; None when they do not."""
     rank = max(len(left), len(right))
     pairs = list(_padded(left, right, rank))
@@ -238,5 +240,5 @@ def _broadcast(left: Shape, right: Shape) -> Shape | None:
     return tuple(b if a == 1 else a for a, b in pairs)
 
 
-def _padded(left: Shape, right: Shape, rank: int) -> Iterator[tuple[int, int]]:
+def _padded(left: AxisSizes, right: AxisSizes, rank: int) -> Iterator[tuple[int, int]]:
     return zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True)

@@ -67,7 +67,7 @@ def seen_by(
     return Sightings(together, apart)
 
 
-def holds(text: str, run: AxisRun) -> bool:
+def holds_in_run(text: str, run: AxisRun) -> bool:
     """Whether an expression gives what a run saw of an axis."""
     _, seen, size = run
     try:
@@ -76,7 +76,7 @@ def holds(text: str, run: AxisRun) -> bool:
         return False
 
 
-def spread(text: str, one: str, other: str) -> str:
+def spread_squares(text: str, one: str, other: str) -> str:
     """An expression with every square of the one axis shared between the two: ``H*W``."""
     alone = re.compile(rf"\b{one}\b")
 

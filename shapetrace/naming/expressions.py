@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shapetrace.dims import Dim
-from shapetrace.naming.evidence import HOLDOUT, JOINT, AxisRun, holds
+from shapetrace.naming.evidence import HOLDOUT, JOINT, AxisRun, holds_in_run
 from shapetrace.naming.lesser import name_lesser
 from shapetrace.naming.name_axis import Naming, name_axis
 
@@ -57,7 +57,7 @@ class Expressions:
             runs = kept if dim.evidence != "literal" else runs
         if dim.evidence == "literal" and found.moved_by:
             return self._lesser(size, runs, found.moved_by) or dim, True
-        failed = [run for run in runs if run[0] in _MANY and not holds(dim.name, run)]
+        failed = [run for run in runs if run[0] in _MANY and not holds_in_run(dim.name, run)]
         if failed:
             lesser = self._lesser(size, runs, found.moved_by)
             return lesser or self._taken_back(dim, size, failed[0]), True
@@ -91,7 +91,7 @@ class Expressions:
         likely = {*moved_by, *others[: max(0, _MOST_NAMES - len(moved_by))]}
         names = [name for name in base.sizes if name in likely]
         text = name_lesser(points, names) if unseen else None
-        if text is None or not all(holds(text, run) for run in unseen):
+        if text is None or not all(holds_in_run(text, run) for run in unseen):
             return None
         return Dim(text, "probe", "shown by runs in which the two change places")
 

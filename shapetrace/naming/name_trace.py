@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from shapetrace.dims import Dim, evaluate, names_in
 from shapetrace.errors import nearest
 from shapetrace.naming.declared import declared_dims
-from shapetrace.naming.evidence import AxisRun, Sightings, holds, seen_by, spread
+from shapetrace.naming.evidence import AxisRun, Sightings, holds_in_run, seen_by, spread_squares
 from shapetrace.naming.expressions import Expressions
 from shapetrace.naming.observations import (
     Observation,
@@ -137,7 +137,9 @@ class _Namer:
     ) -> Dim:
         runs = apart or together
         dim, moved = self._expressions.of_axis(size, runs)
-        if apart and not (dim.evidence == "probe" and all(holds(dim.name, r) for r in together)):
+        if apart and not (
+            dim.evidence == "probe" and all(holds_in_run(dim.name, r) for r in together)
+        ):
             runs = together
             dim, moved = self._expressions.of_axis(size, runs)
         if dim.evidence == "literal":
@@ -192,7 +194,7 @@ class _Namer:
         assert base is not None  # noqa: S101 - there is a name to spread
         for axes in self.probing.apart.values():
             if len(axes) == 2:  # noqa: PLR2004 - a square has two sides
-                name = spread(dim.name, *axes)
+                name = spread_squares(dim.name, *axes)
                 if evaluate(name, base.sizes) == size:
                     dim = replace(dim, name=name)
         return dim

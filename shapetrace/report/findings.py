@@ -62,7 +62,7 @@ class TargetFindings:
     unchecked: tuple[str, ...] = ()
 
 
-def render(results: Sequence[TargetFindings], form: str) -> str:
+def render_findings(results: Sequence[TargetFindings], form: str) -> str:
     """All findings as ``full`` or ``concise`` text, ``json`` or ``github``; lines end with a newline."""
     match form:
         case "json":
@@ -74,7 +74,7 @@ def render(results: Sequence[TargetFindings], form: str) -> str:
     return "".join(f"{one.text}\n\n" for one in _findings(results))
 
 
-def summary(results: Sequence[TargetFindings]) -> str:
+def findings_summary(results: Sequence[TargetFindings]) -> str:
     """How much was checked, a line per target; for stderr."""
     return "".join(f"{line}\n" for result in results for line in _summed_up(result))
 

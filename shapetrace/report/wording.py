@@ -118,7 +118,7 @@ def _quoted(token: str) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in letters)
 
 
-def sizes(row: Row) -> str:
+def sizes_text(row: Row) -> str:
     """A shape's sizes: ``2 12 16 64``."""
     return " ".join(map(str, row.shape or ()))
 

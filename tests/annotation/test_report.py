@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from shapetrace.annotation.plan.plans import LeftOut, Rewritten, Written
-from shapetrace.annotation.report import diff, summary
+from shapetrace.annotation.report import annotation_summary, diff
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_summary(tmp_path):
     )
     file = Rewritten(str(tmp_path / "a.py"), b"a", b"b", written)
     left = [LeftOut(str(tmp_path / "a.py"), 9, "g", "z", "is odd")]
-    assert summary([file], left, 1234, tmp_path, equal=5) == (
+    assert annotation_summary([file], left, 1234, tmp_path, equal=5) == (
         "2 functions annotated in 1 file: 1 parameter, 1 return, 1 variable\n"
         "proven by running: 1,234 values checked by jaxtyping and beartype\n"
         "outputs equal to the bit in 5 runs\n"
@@ -61,4 +61,4 @@ def test_summary(tmp_path):
 
 
 def test_nothing_to_add_is_said_in_words(tmp_path):
-    assert summary([], [], 0, tmp_path).startswith("nothing to add: ")
+    assert annotation_summary([], [], 0, tmp_path).startswith("nothing to add: ")

@@ -25,7 +25,7 @@ from shapetrace.capture import record
 from shapetrace.capture.record_steps import StepRecording
 from shapetrace.capture.source.discover import joined, reachable
 from shapetrace.model import from_pretrained
-from shapetrace.model.generation import GenerationInput, generate
+from shapetrace.model.generation import GenerationInput, generate_tokens
 from shapetrace.records.storage import dumps
 from shapetrace.records.trace import Trace
 
@@ -70,7 +70,7 @@ def traced(model, request: GenerationInput) -> tuple[float, float, Trace]:
 
     def run() -> None:
         recording.step()
-        generate(model, request, lambda _: recording.step())
+        generate_tokens(model, request, lambda _: recording.step())
 
     with recording:
         during = timed(run)
@@ -91,10 +91,10 @@ def compare(size: str, rounds: int) -> None:
                 ids, attention_mask=mask, max_new_tokens=NEW, do_sample=False, pad_token_id=0
             )
 
-    assert their_run()[0, PROMPT:].tolist() == list(generate(ours, request).rows[0])
+    assert their_run()[0, PROMPT:].tolist() == list(generate_tokens(ours, request).rows[0])
     faster, dearer, whole = [], [], []
     for _ in range(rounds):
-        base = timed(lambda: generate(ours, request))
+        base = timed(lambda: generate_tokens(ours, request))
         faster.append(timed(their_run) / base)
         during, after, _ = traced(ours, request)
         dearer.append(during / base)

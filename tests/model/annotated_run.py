@@ -21,7 +21,7 @@ hook = install_import_hook("shapetrace.model", "beartype.beartype")
 import torch  # noqa: E402 - after the hook
 
 from shapetrace.model import ModelConfig, build  # noqa: E402
-from shapetrace.model.generation import GenerationInput, Sampling, generate  # noqa: E402
+from shapetrace.model.generation import GenerationInput, Sampling, generate_tokens  # noqa: E402
 from shapetrace.model.training import (  # noqa: E402
     MaskedText,
     Pairs,
@@ -118,8 +118,8 @@ def write(model):
     drawn = Sampling(temperature=0.9, top_k=20, top_p=0.9)
     for cache, sampling in ((True, Sampling()), (False, drawn), (True, drawn)):
         request = GenerationInput(prompts=prompts, max_new_tokens=3, sampling=sampling, cache=cache)
-        generate(model, request)
-    generate(model, GenerationInput(prompts=[[1]], max_new_tokens=3))
+        generate_tokens(model, request)
+    generate_tokens(model, GenerationInput(prompts=[[1]], max_new_tokens=3))
 
 
 def learn(model):

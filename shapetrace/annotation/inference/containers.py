@@ -14,7 +14,7 @@ from shapetrace.annotation.plan.annotation import (
     Plain,
     Repeated,
     TupleOf,
-    Unknown,
+    UnknownPart,
     union,
 )
 
@@ -56,7 +56,7 @@ class Places:
             for kind, group in groups.items()
             for option in self._options(kind, group, steps, firm=firm)
         ]
-        return union(options) if options else Unknown()
+        return union(options) if options else UnknownPart()
 
     def _options(
         self, kind: str, group: Sequence[Structure], steps: PathSteps, *, firm: bool
@@ -73,7 +73,7 @@ class Places:
             case "dict":
                 return [DictOf(_keys(group), self._items(group, steps))]
             case "ragged":
-                return [Unknown()]
+                return [UnknownPart()]
             case _:
                 return [self._class(structure) for structure in group]
 
@@ -98,14 +98,14 @@ class Places:
     def _class(self, structure: Structure) -> Annotation:
         name = structure.type_name
         builtin = structure.module == "builtins" and name in _BUILTINS
-        return Plain(name) if builtin or name in self.visible else Unknown()
+        return Plain(name) if builtin or name in self.visible else UnknownPart()
 
 
 def _keys(group: Sequence[Structure]) -> Annotation:
     steps = [step[1:-1] for structure in group for step, _ in structure.items]
     if steps and all(step.startswith(("'", '"')) for step in steps):
         return Plain("str")
-    return Plain("int") if steps and all(_is_int(step) for step in steps) else Unknown()
+    return Plain("int") if steps and all(_is_int(step) for step in steps) else UnknownPart()
 
 
 def _is_int(text: str) -> bool:

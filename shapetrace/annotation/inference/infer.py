@@ -24,7 +24,14 @@ from shapetrace.annotation.inference.paths import NO_PATHS, Paths, Span, paths_o
 from shapetrace.annotation.inference.shapes import annotation_of
 from shapetrace.annotation.inference.signatures import Parameter, SourceSignature, signatures
 from shapetrace.annotation.inference.variables import plan_locals
-from shapetrace.annotation.plan.annotation import NONE, Annotation, Plain, Unknown, arrays, union
+from shapetrace.annotation.plan.annotation import (
+    NONE,
+    Annotation,
+    Plain,
+    UnknownPart,
+    arrays,
+    union,
+)
 from shapetrace.annotation.plan.plans import FilePlan, FunctionPlan, LeftOut, LocalPlan
 from shapetrace.records.structure import Structure, Structures
 
@@ -269,13 +276,13 @@ class _Draft:
             tensors = self._tensors(name, steps)
             hint = "out" if name == "return" else name
             if not tensors:
-                return Unknown()
+                return UnknownPart()
             return annotation_of(
                 tensors, names, hint, firm=firm and firmly, exact=self.wishes.exact_dtype
             )
 
         found = Places(leaf, self.signature.visible).annotate(structures, prefix)
-        if isinstance(found, Unknown) or not _says_something(found, structures):
+        if isinstance(found, UnknownPart) or not _says_something(found, structures):
             self._leave(name, _unknown(structures))
             return None
         return found

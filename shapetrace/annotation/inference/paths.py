@@ -22,7 +22,7 @@ from shapetrace.annotation.plan.annotation import (
     Repeated,
     TupleOf,
     Union,
-    Unknown,
+    UnknownPart,
     union,
 )
 
@@ -230,9 +230,9 @@ def widened(found: Annotation, path: OpenPath) -> Annotation | None:
     Returns:
         The annotation; None where nothing true of the whole value is left to say.
     """
-    shown = Unknown() if path.shows is None else path.shows
+    shown = UnknownPart() if path.shows is None else path.shows
     new = _at(found, path.steps, shown)
-    return None if isinstance(new, Unknown) else new
+    return None if isinstance(new, UnknownPart) else new
 
 
 def _at(found: Annotation, steps: PathSteps, shown: Annotation) -> Annotation:
@@ -247,4 +247,4 @@ def _at(found: Annotation, steps: PathSteps, shown: Annotation) -> Annotation:
             return Repeated("tuple", _at(item, steps[1:], shown))
         case Union(options):
             return union([_at(option, steps, shown) for option in options])
-    return found if found == NONE else Unknown()
+    return found if found == NONE else UnknownPart()

@@ -28,7 +28,7 @@ class Plain:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownPart:
     """A part of a container that can't be named: ``Any``."""
 
 
@@ -62,7 +62,7 @@ class Union:
     options: tuple[Annotation, ...]
 
 
-Annotation: TypeAlias = Array | Plain | Unknown | TupleOf | Repeated | DictOf | Union
+Annotation: TypeAlias = Array | Plain | UnknownPart | TupleOf | Repeated | DictOf | Union
 NONE = Plain("None")
 ANY_SHAPE = ("...",)
 
@@ -72,8 +72,8 @@ def union(options: list[Annotation]) -> Annotation:
     flat: list[Annotation] = []
     for option in options:
         flat.extend(option.options if isinstance(option, Union) else [option])
-    if any(isinstance(option, Unknown) for option in flat):
-        return Unknown()
+    if any(isinstance(option, UnknownPart) for option in flat):
+        return UnknownPart()
     distinct = list(dict.fromkeys(flat))
     ordered = [o for o in distinct if o != NONE] + [o for o in distinct if o == NONE]
     return ordered[0] if len(ordered) == 1 else Union(tuple(ordered))
@@ -119,7 +119,7 @@ class Spelling:
         return dict(self.aliases).get(name, self.dtype + name)
 
 
-def render(annotation: Annotation, spelling: Spelling) -> str:
+def render_annotation(annotation: Annotation, spelling: Spelling) -> str:
     """An annotation as source."""
     match annotation:
         case Array():
@@ -127,15 +127,15 @@ def render(annotation: Annotation, spelling: Spelling) -> str:
             return f'{name}[{spelling.tensor}, "{annotation.dims}"]'
         case Plain(name):
             return name
-        case Unknown():
+        case UnknownPart():
             return spelling.any
         case TupleOf(items):
-            inner = ", ".join(render(item, spelling) for item in items) or "()"
+            inner = ", ".join(render_annotation(item, spelling) for item in items) or "()"
             return f"tuple[{inner}]"
         case Repeated(container, item):
             rest = ", ..." if container == "tuple" else ""
-            return f"{container}[{render(item, spelling)}{rest}]"
+            return f"{container}[{render_annotation(item, spelling)}{rest}]"
         case DictOf(key, value):
-            return f"dict[{render(key, spelling)}, {render(value, spelling)}]"
+            return f"dict[{render_annotation(key, spelling)}, {render_annotation(value, spelling)}]"
         case Union(options):
-            return " | ".join(render(option, spelling) for option in options)
+            return " | ".join(render_annotation(option, spelling) for option in options)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from shapetrace.annotation.plan.annotation import Annotation, Array, Spelling, Unknown, parts
+from shapetrace.annotation.plan.annotation import Annotation, Array, Spelling, UnknownPart, parts
 from shapetrace.annotation.rewriting.sections import Header, header_of, insert_line
 
 
@@ -24,7 +24,7 @@ def needs_of(annotations: Sequence[Annotation]) -> Needs:
     """What some annotations need."""
     found = [part for annotation in annotations for part in parts(annotation)]
     dtypes = frozenset(part.dtype for part in found if isinstance(part, Array))
-    return Needs(dtypes, any(isinstance(part, Unknown) for part in found))
+    return Needs(dtypes, any(isinstance(part, UnknownPart) for part in found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,12 @@ from typing import Any
 
 import libcst as cst
 
-from shapetrace.annotation.rewriting.spreading import INDENT, newline, spread, spread_return
+from shapetrace.annotation.rewriting.spreading import (
+    INDENT,
+    newline,
+    spread_over_lines,
+    spread_return,
+)
 
 
 def wrapped(old: cst.FunctionDef, new: cst.FunctionDef, column: int, limit: int) -> cst.FunctionDef:
@@ -53,7 +58,7 @@ def _param(param: cst.Param, known: set[str], limit: int) -> cst.Param:
         return param
     default = 0 if param.default is None else len(f" = {_code(param.default)}")
     start = INDENT + len(f"{param.name.value}: ")
-    wide = spread(param.annotation.annotation, INDENT, start, default + 1, limit)
+    wide = spread_over_lines(param.annotation.annotation, INDENT, start, default + 1, limit)
     return param.with_changes(annotation=param.annotation.with_changes(annotation=wide))
 
 

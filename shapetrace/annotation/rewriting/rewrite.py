@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from shapetrace.annotation.plan.annotation import Annotation, Spelling, render
+from shapetrace.annotation.plan.annotation import Annotation, Spelling, render_annotation
 from shapetrace.annotation.plan.plans import FilePlan, FunctionPlan, LeftOut, Rewritten, Written
 from shapetrace.annotation.rewriting.binders import Binders, declared_first, plain_target
 from shapetrace.annotation.rewriting.existing import has_shapes, refined
@@ -189,7 +189,7 @@ class _Annotator(cst.CSTTransformer):
         self, plan: FunctionPlan, name: str, old: cst.Annotation | None, new: Annotation
     ) -> cst.BaseExpression | None:
         """What to write, beside or in place of what is there; None to leave that."""
-        expression = cst.parse_expression(render(new, self._spelling))
+        expression = cst.parse_expression(render_annotation(new, self._spelling))
         if old is None:
             return expression
         if has_shapes(old.annotation) and not self._draft.replace:
@@ -203,7 +203,7 @@ class _Annotator(cst.CSTTransformer):
         return None if wide is None or _text(old) == _text(wide) else wide
 
     def _expression(self, annotation: Annotation) -> cst.BaseExpression:
-        return cst.parse_expression(render(annotation, self._spelling))
+        return cst.parse_expression(render_annotation(annotation, self._spelling))
 
     # Variables.
 

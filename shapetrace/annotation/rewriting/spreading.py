@@ -7,7 +7,7 @@ import libcst as cst
 INDENT = 4
 
 
-def spread(
+def spread_over_lines(
     node: cst.BaseExpression, indent: int, start: int, after: int, limit: int
 ) -> cst.BaseExpression:
     """An annotation inside brackets, over as many lines as it needs.
@@ -32,7 +32,7 @@ def spread(
 def spread_return(node: cst.BaseExpression, start: int, limit: int) -> cst.BaseExpression:
     """A return annotation, which no brackets of the signature stand around."""
     if start + len(_code(node)) + 1 <= limit or len(_options(node)) == 1:
-        return spread(node, 0, start, 1, limit)
+        return spread_over_lines(node, 0, start, 1, limit)
     inner = _union(_options(node), INDENT, INDENT, 0, limit)
     left = cst.LeftParen(whitespace_after=newline(INDENT))
     right = cst.RightParen(whitespace_before=newline(0))
@@ -71,7 +71,7 @@ def _on_a_line(
 ) -> cst.SubscriptElement:
     index = item.slice
     if isinstance(index, cst.Index):
-        index = index.with_changes(value=spread(index.value, indent, indent, 1, limit))
+        index = index.with_changes(value=spread_over_lines(index.value, indent, indent, 1, limit))
     comma = cst.Comma(whitespace_after=newline(indent - INDENT if last else indent))
     return item.with_changes(slice=index, comma=comma)
 
@@ -79,11 +79,11 @@ def _on_a_line(
 def _union(
     options: list[cst.BaseExpression], indent: int, start: int, after: int, limit: int
 ) -> cst.BaseExpression:
-    first = spread(options[0], indent, start, 0, limit)
+    first = spread_over_lines(options[0], indent, start, 0, limit)
     for number, option in enumerate(options[1:], 2):
         ends = after if number == len(options) else 0
         operator = cst.BitOr(newline(indent), cst.SimpleWhitespace(" "))
-        right = spread(option, indent, indent + 2, ends, limit)
+        right = spread_over_lines(option, indent, indent + 2, ends, limit)
         first = cst.BinaryOperation(first, operator, right)
     return first
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shapetrace.annotation.plan.plans import LeftOut, Rewritten
-from shapetrace.annotation.report import diff, summary
+from shapetrace.annotation.report import annotation_summary, diff
 from shapetrace.annotation.writing import write_in_place
 
 
@@ -54,7 +54,7 @@ class Annotated:
         return write_in_place(self.files, force=force)
 
     def __str__(self) -> str:
-        return summary(
+        return annotation_summary(
             self.files,
             self.left_out,
             self.checks,

@@ -67,7 +67,7 @@ class _Checking:
     def all(self) -> BaseException | None:
         """The run as asked, at other sizes of the inputs, and of the model; how it failed."""
         subject = self.prepared.subject()
-        with bypass.unenforced():
+        with bypass.without_enforcement():
             probing, wanted = probed(subject, self.progress)
         self.tally.notes += probing.notes
         self.config = {
@@ -115,7 +115,7 @@ class _Checking:
 
     def _other_models(self, subject: Subject, probing: Probing, wanted: Wanted) -> None:
         self.progress("running with the model at other sizes")
-        with unheard(), bypass.unenforced():
+        with unheard(), bypass.without_enforcement():
             runs = list(elsewhere(subject, probing, wanted))
         for name, size, trace in runs:
             sizes = ((self.aliases.get(name, name), size),)
@@ -141,7 +141,7 @@ class _Checking:
         error: BaseException | None = None
         try:
             grad = torch.set_grad_enabled(self.prepared.request.train)
-            with grad, bypass.unenforced(), watcher.watching(), recording:
+            with grad, bypass.without_enforcement(), watcher.watching(), recording:
                 model(*inputs.args, **inputs.kwargs)
         except (Exception, SystemExit) as raised:  # noqa: BLE001 - it is reported
             error = raised

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from shapetrace.model import ModelConfig
 
 
-def arguments_of(device: str, inputs: Inputs) -> dict[str, Any]:
+def model_arguments(device: str, inputs: Inputs) -> dict[str, Any]:
     """What the model is called with."""
     found = {"token_ids": _ids(device, inputs.source), "mask": _mask(device, inputs.source)}
     if inputs.target is not None:
@@ -30,7 +30,7 @@ def _mask(device: str, ids: Ids | RandomIds) -> torch.Tensor | None:
     return None if ids.mask is None else torch.tensor(ids.mask, device=device)
 
 
-def sizes_of(config: ModelConfig, inputs: Inputs) -> dict[str, int]:
+def input_sizes(config: ModelConfig, inputs: Inputs) -> dict[str, int]:
     """The input's axes by the spec's names: `m` is the source where there is a target."""
     B, n = inputs.source.shape
     if config.kind != "encoder-decoder" or inputs.target is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from shapetrace.api.transformer.arguments import arguments_of, sizes_of
+from shapetrace.api.transformer.arguments import input_sizes, model_arguments
 from shapetrace.capture.recording import record
 from shapetrace.errors import ShapetraceError
 from shapetrace.model.training import loss_of
@@ -33,7 +33,7 @@ def traced_backward(request: PassRequest, model: Transformer, inputs: Inputs) ->
         raise ShapetraceError(
             "--backward needs something to predict, and the model has no head; use --set head=mlm"
         )
-    arguments = arguments_of(request.device, inputs)
+    arguments = model_arguments(request.device, inputs)
     ids = inputs.source if inputs.target is None else inputs.target
     labels, predicted = _labels(
         ids, shifted=request.config.kind != "encoder", device=request.device
@@ -43,7 +43,7 @@ def traced_backward(request: PassRequest, model: Transformer, inputs: Inputs) ->
         check=request.check,
         target=request.name,
         config=request.config.to_dict(),
-        sizes=sizes_of(request.config, inputs),
+        sizes=input_sizes(request.config, inputs),
     )
     try:
         with recording:

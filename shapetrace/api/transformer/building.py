@@ -25,7 +25,7 @@ def check_device(device: str) -> None:
         raise ShapetraceError("--device cuda: torch finds no CUDA device; use cpu or meta")
 
 
-def dtype_of(name: str) -> torch.dtype:
+def torch_dtype(name: str) -> torch.dtype:
     """The dtype of a name."""
     found: torch.dtype = getattr(torch, name)
     return found
@@ -36,7 +36,7 @@ def build_model(request: PassRequest) -> Transformer:
 
     The global random state is left as it was.
     """
-    dtype = dtype_of(request.dtype)
+    dtype = torch_dtype(request.dtype)
     if request.weights is not None and request.device != "meta":
         model: Transformer = from_pretrained(
             request.weights, config=request.config, device=request.device, dtype=dtype

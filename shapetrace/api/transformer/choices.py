@@ -8,7 +8,7 @@ from pathlib import Path
 from shapetrace.api.transformer.configuration import plainly
 from shapetrace.api.transformer.memory import ITEM_BYTES
 from shapetrace.errors import ShapetraceError, did_you_mean, with_article
-from shapetrace.model.files.shards import dtype_of, has_weights
+from shapetrace.model.files.shards import has_weights, weights_dtype
 from shapetrace.model.seeds import check_seed
 from shapetrace.text.tokenizer_json import CHOICES
 
@@ -40,7 +40,7 @@ def dtype_for(dtype: str, folder: Path | None) -> str:
     if dtype != "auto":
         return dtype
     with plainly():
-        kept = dtype_of(folder) if folder is not None and has_weights(folder) else None
+        kept = weights_dtype(folder) if folder is not None and has_weights(folder) else None
     return kept or "float32"
 
 

@@ -20,7 +20,7 @@ from shapetrace.model.generation import (
     loop,
     sampling,
 )
-from shapetrace.model.generation import generate as make
+from shapetrace.model.generation import generate_tokens as make
 from shapetrace.model.layers.cache import Cache, LayerCache, doubled
 from shapetrace.model.transformer import frame
 from shapetrace.records.folds import steps_of
@@ -48,7 +48,7 @@ def run_generation(wish: GenerationRequest, on_text: OnText | None) -> Generatio
     """
     check_device(wish.device)
     request = _loop_request(wish)
-    loop.check(wish.config, request)
+    loop.check_input(wish.config, request)
     valued = wish.device != "meta"
     if valued:
         _check_memory(wish, request)
@@ -195,7 +195,7 @@ def more_functions() -> dict[str, frozenset[int]]:
         Cache.position_ids,
         Cache._visible,  # noqa: SLF001 - one package
         doubled,
-        sampling.choose,
+        sampling.choose_token,
         sampling.filtered,
         sampling.draw,
         filters.tempered,

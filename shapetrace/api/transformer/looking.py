@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.api.transformer.arguments import arguments_of
+from shapetrace.api.transformer.arguments import model_arguments
 from shapetrace.api.transformer.building import build_model
 from shapetrace.api.transformer.memory import (
     ITEM_BYTES,
@@ -34,7 +34,7 @@ def look(
     _check_memory(name, config, inputs)
     request = PassRequest(name=name, config=config, weights=weights, seed=seed)
     model = build_model(request)
-    arguments = arguments_of(request.device, inputs)
+    arguments = model_arguments(request.device, inputs)
     return looks(model, lambda: model(**arguments))
 
 

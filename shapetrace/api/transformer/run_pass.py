@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from shapetrace.api.transformer.arguments import arguments_of, sizes_of
+from shapetrace.api.transformer.arguments import input_sizes, model_arguments
 from shapetrace.api.transformer.backward import traced_backward
-from shapetrace.api.transformer.building import build_model, check_device, dtype_of
+from shapetrace.api.transformer.building import build_model, check_device, torch_dtype
 from shapetrace.api.transformer.configuration import plainly
 from shapetrace.api.transformer.memory import (
     ITEM_BYTES,
@@ -56,7 +56,7 @@ def run_pass(request: PassRequest, inputs: Inputs, progress: Callable[[str], Non
 
 
 def _check_memory(request: PassRequest, activations: int) -> None:
-    model = build(request.config, device="meta", dtype=dtype_of(request.dtype))
+    model = build(request.config, device="meta", dtype=torch_dtype(request.dtype))
     parameters = sum(parameter.nbytes for parameter in model.parameters())
     if request.backward:
         parameters *= 2  # and a gradient of each
@@ -67,13 +67,13 @@ def _check_memory(request: PassRequest, activations: int) -> None:
 def _traced(request: PassRequest, model: Transformer, inputs: Inputs) -> Traced:
     if request.backward:
         return _completed(traced_backward(request, model, inputs), request, inputs)
-    arguments = arguments_of(request.device, inputs)
+    arguments = model_arguments(request.device, inputs)
     recording = record(
         model,
         check=request.check,
         target=request.name,
         config=request.config.to_dict(),
-        sizes=sizes_of(request.config, inputs),
+        sizes=input_sizes(request.config, inputs),
     )
     # Without weights a fused kernel is taken apart into what it never makes, unless torch is
     # in inference mode: then it stays whole, as where it really runs.

@@ -18,9 +18,8 @@ from shapetrace.api.transformer.results import Trained
 from shapetrace.capture.recording import record
 from shapetrace.errors import ShapetraceError
 from shapetrace.model import ModelConfig, from_pretrained
-from shapetrace.model.training import Data, Pairs, Trainer, TrainingSettings
-from shapetrace.model.training import train as take_steps
-from shapetrace.model.training.checkpoint import check_place, load_state, save_checkpoint
+from shapetrace.model.training import Data, Pairs, Trainer, TrainingSettings, take_steps
+from shapetrace.model.training.checkpoint import check_checkpoint_place, load_state, save_checkpoint
 from shapetrace.model.transformer import frame
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def run_training(request: TrainingRequest, on_step: Callable[[Progress], None]) 
             _check_memory(prepared)
         trainer = _resumed(prepared, log) if request.resume else _fresh(prepared)
         if request.output is not None:
-            check_place(request.output)
+            check_checkpoint_place(request.output)
         if request.device == "meta":
             with torch.random.fork_rng():
                 trainer.step()  # the first is as all others are: what has no value never changes

@@ -13,7 +13,7 @@ _INNER = "\0shapetrace:inner"
 
 
 @contextmanager
-def unenforced() -> Iterator[None]:
+def without_enforcement() -> Iterator[None]:
     """Have type checkers' wrappers call what they wrap and check nothing, inside the block.
 
     What they would refuse, `check` finds itself; a model that raises at the first of it would

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import FunctionType
 
-from shapetrace.capture.declared.namespaces import owner_of
+from shapetrace.capture.declared.namespaces import living_function
 from shapetrace.capture.declared.shaped import speaks_of_shape
 from shapetrace.capture.source.live_functions import living_functions
 from shapetrace.capture.source.registry import REGISTRY
@@ -35,7 +35,7 @@ def _signatures(
 ) -> Iterator[Signature]:
     for number in called:
         site = REGISTRY.functions[number]
-        function = owner_of(site, functions)
+        function = living_function(site, functions)
         if function is None or site.internal:
             continue
         names = tuple(_annotated(function))

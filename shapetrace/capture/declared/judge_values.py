@@ -16,7 +16,7 @@ import torch
 from jaxtyping import jaxtyped
 
 from shapetrace.capture.declared.forms import UnlikeError, ValueForm, form_of, is_plain, likeness
-from shapetrace.capture.declared.refused import Refused, fits, parts_of, refused
+from shapetrace.capture.declared.refused import Refused, fits, hinted_items, refused
 from shapetrace.capture.declared.shaped import (
     UNIONS,
     Shaped,
@@ -25,7 +25,7 @@ from shapetrace.capture.declared.shaped import (
     replaced,
     shaped_class,
 )
-from shapetrace.capture.declared.watch_values import YIELD, Watcher
+from shapetrace.capture.declared.watch_values import YIELD, ValueWatcher
 from shapetrace.capture.source.live_functions import functions_of
 from shapetrace.capture.source.registry import is_internal
 from shapetrace.check.misfit import AnnotationPlace, Misfit, Unchecked
@@ -50,7 +50,7 @@ class Judged:
     unchecked: list[Unchecked] = field(default_factory=list)
 
 
-def judged(watcher: Watcher) -> Judged:
+def judged(watcher: ValueWatcher) -> Judged:
     """The verdict on everything that a watcher saw."""
     result = Judged()
     for call, times in watcher.calls.items():
@@ -165,7 +165,7 @@ def _typed_dicts(value: Any, hint: Any) -> Iterator[tuple[type, dict[Any, Any]]]
     if typing.is_typeddict(hint) and isinstance(value, dict):
         yield hint, value
         return
-    for _, inner, part in parts_of(value, hint):
+    for _, inner, part in hinted_items(value, hint):
         yield from _typed_dicts(inner, part)
 
 
@@ -207,7 +207,7 @@ def _has_braces(hint: Any) -> bool:
     return any(_has_braces(part) for part in typing.get_args(hint))
 
 
-def _unchecked(watcher: Watcher, result: Judged) -> Iterator[Unchecked]:
+def _unchecked(watcher: ValueWatcher, result: Judged) -> Iterator[Unchecked]:
     """The annotations that no value of a run was compared with, in order."""
     ran = {(call.function.file, call.function.name) for call in watcher.calls}
     for key, shaped in watcher.functions.items():
@@ -229,9 +229,9 @@ def _unchecked(watcher: Watcher, result: Judged) -> Iterator[Unchecked]:
                 yield Unchecked(place, result.unlike.get(place, "were in no value that was seen"))
 
 
-def watcher_of(wanted: Iterable[str]) -> Watcher:
+def watcher_of(wanted: Iterable[str]) -> ValueWatcher:
     """What watches the functions of some files, torch's own left out."""
     forget()
-    watcher = Watcher()
+    watcher = ValueWatcher()
     watcher.look_at(functions_of([file for file in wanted if not is_internal(file)]))
     return watcher

@@ -26,7 +26,7 @@ def namespace(site: FunctionSite, functions: Mapping[str, Sequence[FunctionType]
         functions: The functions that are alive, by file.
     """
     here = functions.get(site.file, ())
-    function = owner_of(site, functions)
+    function = living_function(site, functions)
     if function is not None:
         return Namespace(
             {**function.__globals__, **closure_of(function)},
@@ -39,7 +39,7 @@ def namespace(site: FunctionSite, functions: Mapping[str, Sequence[FunctionType]
     return NOWHERE
 
 
-def owner_of(
+def living_function(
     site: FunctionSite, functions: Mapping[str, Sequence[FunctionType]]
 ) -> FunctionType | None:
     """The living function at a place; None for one that is made anew at each call."""

@@ -41,7 +41,7 @@ def fits(value: Any, hint: Any) -> bool:
     """
     if not is_bearable(value, hint):
         return False
-    return all(fits(item, part) for _, item, part in parts_of(value, hint))
+    return all(fits(item, part) for _, item, part in hinted_items(value, hint))
 
 
 def refused(value: Any, hint: Any, where: str) -> Refused:
@@ -52,7 +52,7 @@ def refused(value: Any, hint: Any, where: str) -> Refused:
         hint: Its annotation.
         where: The value in words.
     """
-    for step, item, part in parts_of(value, hint):
+    for step, item, part in hinted_items(value, hint):
         if not _passes(item, part):
             return refused(item, part, f"{where} {step}")
     return Refused(where, told(form_of(value)), written(hint), _kind(value, hint))
@@ -65,7 +65,7 @@ def _passes(value: Any, hint: Any) -> bool:
         return True
 
 
-def parts_of(value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
+def hinted_items(value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
     """The items of a value, each with the hint for it; of a union, by its only fitting form."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin in UNIONS:
@@ -73,7 +73,7 @@ def parts_of(value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
         if len(options) == 1 and not is_array(options[0]):
             if typing.is_typeddict(options[0]):
                 yield "", value, options[0]
-            yield from parts_of(value, options[0])
+            yield from hinted_items(value, options[0])
         return
     if not isinstance(origin, type) or not isinstance(value, origin):
         return

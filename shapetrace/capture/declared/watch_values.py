@@ -55,7 +55,7 @@ class _Watched:
 
 
 @dataclass(slots=True)
-class Watcher:
+class ValueWatcher:
     """What was given to, and came from, the functions of some files.
 
     Attributes:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from shapetrace.capture.failure.frozen_eval import FrameNames, Unknown, evaluate
+from shapetrace.capture.failure.frozen_eval import FrameNames, NotEvaluableError, evaluate_frozen
 from shapetrace.capture.failure.traceback import class_at, function_at
 from shapetrace.capture.source.registry import is_internal
 from shapetrace.records.trace import Origin
@@ -38,7 +38,9 @@ def setting(owner: Any, name: str, text: str, argument: str) -> list[Origin]:
     return [here, *_parameter(source, found)]
 
 
-def constructed(owner: Any, name: str, text: str, value: Any, axis: int | None) -> list[Origin]:
+def constructed_attribute(
+    owner: Any, name: str, text: str, value: Any, axis: int | None
+) -> list[Origin]:
     """An attribute that holds a tensor or a number.
 
     Args:
@@ -193,8 +195,10 @@ def _defaults(init: ast.FunctionDef) -> dict[str, Any]:
 
 def _sizes(found: _Assignment, given: dict[str, Any]) -> tuple[int, ...] | None:
     try:
-        return _sizes_of(evaluate(found.value, FrameNames((found.names, vars(builtins)), given)))
-    except Unknown:
+        return _sizes_of(
+            evaluate_frozen(found.value, FrameNames((found.names, vars(builtins)), given))
+        )
+    except NotEvaluableError:
         return None
 
 

@@ -12,7 +12,7 @@ from shapetrace.capture.failure.lineage import Lineage
 from shapetrace.capture.failure.operand_origins import with_origins
 from shapetrace.capture.failure.operands import Operands
 from shapetrace.capture.failure.traceback import FramePlace, blamed, callers, places
-from shapetrace.capture.failure.trial import runs
+from shapetrace.capture.failure.trial import would_run
 from shapetrace.capture.recorder import events as kinds
 from shapetrace.capture.recorder.events import Event
 from shapetrace.capture.source.discover import is_machinery
@@ -69,7 +69,7 @@ def _detailed(
     clashes = find_clashes(told)
     told = with_origins(told, clashes, Lineage(found, number, events))
     offered = dict.fromkeys(fix for clash in clashes for fix in clash.fixes)
-    fixes = (fix.text for fix in offered if runs(fix, place.node, place.frame))
+    fixes = (fix.text for fix in offered if would_run(fix, place.node, place.frame))
     return replace(told, fixes=tuple(fixes))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from shapetrace.capture.failure.frozen_eval import Unknown, evaluate, names_in
+from shapetrace.capture.failure.frozen_eval import NotEvaluableError, evaluate_frozen, frame_names
 from shapetrace.capture.failure.traceback import FramePlace
 from shapetrace.capture.values.tensors_in import elements
 from shapetrace.records.trace import Operand
@@ -43,8 +43,8 @@ class FrameReader:
     def worth(self, node: ast.AST) -> Any:
         """What an expression is worth; `UNKNOWN` where that cannot be said."""
         try:
-            return evaluate(node, names_in(self.place.frame))
-        except Unknown:
+            return evaluate_frozen(node, frame_names(self.place.frame))
+        except NotEvaluableError:
             return UNKNOWN
 
     def written(self, node: ast.expr, role: str, given: Any = None) -> Iterator[Operand]:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from shapetrace.capture.failure.weightless_module import NotOfTorch, light, weightless_copy
+from shapetrace.capture.failure.weightless_module import NotOfTorch, light, module_without_values
 from shapetrace.capture.values.tensors_in import stored
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -51,7 +51,7 @@ _PLAIN = (int, float, bool, str, type(None), tuple, list, dict, slice, torch.Siz
 _FUNCTIONS = frozenset({len, int, min, max, abs, tuple, list})
 
 
-class Unknown(Exception):  # noqa: N818 - a signal inside this package, not an error
+class NotEvaluableError(Exception):
     """The expression cannot be worked out again."""
 
 
@@ -70,12 +70,12 @@ class FrameNames:
     modules: Mapping[int, nn.Module] = field(default_factory=dict)
 
 
-def names_in(frame: FrameType) -> FrameNames:
+def frame_names(frame: FrameType) -> FrameNames:
     """What names stand for in a stopped frame."""
     return FrameNames((frame.f_locals, frame.f_globals, frame.f_builtins))
 
 
-def evaluate(node: ast.AST, names: FrameNames) -> Any:
+def evaluate_frozen(node: ast.AST, names: FrameNames) -> Any:
     """The value of an expression.
 
     Tensors that a variable or an attribute holds are returned themselves, results of their
@@ -87,12 +87,12 @@ def evaluate(node: ast.AST, names: FrameNames) -> Any:
     """
     try:
         return _value(node, names)
-    except Unknown:
+    except NotEvaluableError:
         raise
     except NotOfTorch as error:
-        raise Unknown from error.__cause__
+        raise NotEvaluableError from error.__cause__
     except Exception as error:
-        raise Unknown from error
+        raise NotEvaluableError from error
 
 
 def _value(node: ast.AST, names: FrameNames) -> Any:  # noqa: C901, PLR0912 - one case per kind of node
@@ -125,7 +125,7 @@ def _value(node: ast.AST, names: FrameNames) -> Any:  # noqa: C901, PLR0912 - on
             return _item(_value(inner, names), _value(index, names))
         case ast.Call():
             return _called(node, names)
-    raise Unknown
+    raise NotEvaluableError
 
 
 def _items(nodes: list[ast.expr], names: FrameNames) -> list[Any]:
@@ -142,7 +142,7 @@ def _named(name: str, names: FrameNames) -> Any:
     for table in names.tables:
         if name in table:
             return table[name]
-    raise Unknown
+    raise NotEvaluableError
 
 
 def _attribute(owner: Any, name: str) -> Any:
@@ -151,7 +151,7 @@ def _attribute(owner: Any, name: str) -> Any:
             return getattr(owner, name)
         if name in {"T", "mT", "H", "real", "imag"}:
             return getattr(light(owner), name)
-        raise Unknown
+        raise NotEvaluableError
     if isinstance(owner, nn.Module):
         found = stored(owner, name)
         if found is None:
@@ -161,7 +161,7 @@ def _attribute(owner: Any, name: str) -> Any:
         static = inspect.getattr_static(type(owner), name, None)
         if isinstance(static, _PLAIN) and static is not None:
             return static
-        raise Unknown
+        raise NotEvaluableError
     if isinstance(owner, ModuleType):
         return vars(owner)[name]
     return inspect.getattr_static(owner, name)
@@ -176,29 +176,29 @@ def _item(owner: Any, index: Any) -> Any:
         return dict(owner.items())[index]
     if isinstance(owner, _PLAIN):
         return owner[index]  # type: ignore[index]
-    raise Unknown
+    raise NotEvaluableError
 
 
 def _called(node: ast.Call, names: FrameNames) -> Any:
     args = light(_items(node.args, names))
     kwargs = {k.arg: light(_value(k.value, names)) for k in node.keywords if k.arg is not None}
     if len(kwargs) < len(node.keywords):
-        raise Unknown
+        raise NotEvaluableError
     if isinstance(node.func, ast.Attribute):
         try:
             owner = _value(node.func.value, names)
-        except Unknown:
+        except NotEvaluableError:
             owner = None
         if isinstance(owner, torch.Tensor):
             return _method(owner, node.func.attr, args, kwargs)
     function = _value(node.func, names)
     if isinstance(function, nn.Module):
         with torch.no_grad():
-            return weightless_copy(function, names.modules)(*args, **kwargs)
+            return module_without_values(function, names.modules)(*args, **kwargs)
     if function in _FUNCTIONS or _is_pure(function):
         with torch.device("meta"):
             return function(*args, **kwargs)
-    raise Unknown
+    raise NotEvaluableError
 
 
 def _is_pure(function: Any) -> bool:
@@ -211,5 +211,5 @@ def _is_pure(function: Any) -> bool:
 
 def _method(owner: torch.Tensor, name: str, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
     if name.endswith("_") or name in {"item", "tolist", "numpy", "backward", "register_hook"}:
-        raise Unknown
+        raise NotEvaluableError
     return getattr(light(owner), name)(*args, **kwargs)

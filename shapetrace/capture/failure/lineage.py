@@ -16,8 +16,13 @@ from typing import Any
 
 import torch
 
-from shapetrace.capture.failure.constructors import constructed, setting
-from shapetrace.capture.failure.frozen_eval import FrameNames, Unknown, evaluate, names_in
+from shapetrace.capture.failure.constructors import constructed_attribute, setting
+from shapetrace.capture.failure.frozen_eval import (
+    FrameNames,
+    NotEvaluableError,
+    evaluate_frozen,
+    frame_names,
+)
 from shapetrace.capture.failure.history import Bound, history
 from shapetrace.capture.failure.sources import SizeSource, sources
 from shapetrace.capture.failure.traceback import FramePlace, function_at
@@ -108,7 +113,7 @@ class Lineage:
             for bound in self._bound[:at]
             if -1 not in bound.shape
         }
-        return replace(names_in(self._frame), given=given)
+        return replace(frame_names(self._frame), given=given)
 
     def _variable(
         self, name: str, source: SizeSource, at: int, line: int, steps: int
@@ -134,8 +139,8 @@ class Lineage:
 
     def _worth(self, node: ast.expr, at: int) -> Any:
         try:
-            return evaluate(node, self._names(at))
-        except Unknown:
+            return evaluate_frozen(node, self._names(at))
+        except NotEvaluableError:
             return None
 
     def _number(
@@ -221,15 +226,15 @@ class Lineage:
         if not isinstance(inner, ast.Attribute):
             return []
         try:
-            owner = evaluate(inner.value, names_in(self._frame))
-            value = evaluate(source.node, names_in(self._frame))
-        except Unknown:
+            owner = evaluate_frozen(inner.value, frame_names(self._frame))
+            value = evaluate_frozen(source.node, frame_names(self._frame))
+        except NotEvaluableError:
             return []
         if source.setting:
             return setting(owner, inner.attr, text, source.setting)
         if type(owner).__module__.startswith("torch.nn.") and inner is source.node:
             return self._attribute(SizeSource(inner.value, setting=inner.attr))
-        return constructed(owner, inner.attr, text, value, source.axis)
+        return constructed_attribute(owner, inner.attr, text, value, source.axis)
 
 
 def _listed(known: list[SizeSource]) -> str:

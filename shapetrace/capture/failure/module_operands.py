@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture.failure.frame_reader import FrameReader, hidden
-from shapetrace.capture.failure.traceback import FramePlace, assignment
+from shapetrace.capture.failure.traceback import FramePlace, first_assignment
 from shapetrace.capture.values import members
 from shapetrace.capture.values.tensors_in import elements
 from shapetrace.records.trace import Operand
@@ -106,7 +106,7 @@ class ModuleOperands:
             return "", 0
         owner = self._reader.worth(node.value)
         for kind in type(owner).__mro__ if isinstance(owner, nn.Module) else ():
-            found = assignment(kind, node.attr)
+            found = first_assignment(kind, node.attr)
             if found is not None:
                 return found
         return "", 0

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from shapetrace.capture.failure.frozen_eval import FrameNames, Unknown, evaluate
+from shapetrace.capture.failure.frozen_eval import FrameNames, NotEvaluableError, evaluate_frozen
 from shapetrace.capture.failure.weightless_module import NotOfTorch, made_anew
 
 _SETTINGS = ("out_features", "out_channels", "embedding_dim", "hidden_size")
@@ -58,8 +58,8 @@ def sources(node: ast.expr, names: FrameNames, axis: int | None) -> list[SizeSou
 
 def _size(node: ast.expr, names: FrameNames, axis: int | None) -> int | None:
     try:
-        value = evaluate(node, names)
-    except Unknown:
+        value = evaluate_frozen(node, names)
+    except NotEvaluableError:
         return None
     if axis is None:
         return value if isinstance(value, int) else None
@@ -86,8 +86,8 @@ def _leaves(node: ast.AST, names: FrameNames) -> Iterator[tuple[ast.expr, Any]]:
 
 def _worth(node: ast.expr, names: FrameNames) -> Any:
     try:
-        return evaluate(node, names)
-    except Unknown:
+        return evaluate_frozen(node, names)
+    except NotEvaluableError:
         return None
 
 

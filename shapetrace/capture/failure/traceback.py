@@ -182,7 +182,7 @@ def conditions(place: FramePlace) -> list[ast.AST]:
     ]
 
 
-def assignment(kind: type, name: str) -> tuple[str, int] | None:
+def first_assignment(kind: type, name: str) -> tuple[str, int] | None:
     """The first place in a class's source that sets ``self.name``."""
     init = vars(kind).get("__init__")
     file = init.__code__.co_filename if isinstance(init, FunctionType) else ""

@@ -8,12 +8,17 @@ from types import FrameType
 
 from torch import nn
 
-from shapetrace.capture.failure.frozen_eval import FrameNames, Unknown, evaluate, names_in
+from shapetrace.capture.failure.frozen_eval import (
+    FrameNames,
+    NotEvaluableError,
+    evaluate_frozen,
+    frame_names,
+)
 from shapetrace.capture.failure.weightless_module import NotOfTorch, made_anew
 from shapetrace.explain.rules import Fix
 
 
-def runs(fix: Fix, node: ast.AST | None, frame: FrameType) -> bool:
+def would_run(fix: Fix, node: ast.AST | None, frame: FrameType) -> bool:
     """Whether an expression that failed would run with a fix.
 
     Unless the fix is one of values, the expression itself must fail on weightless tensors
@@ -29,13 +34,13 @@ def runs(fix: Fix, node: ast.AST | None, frame: FrameType) -> bool:
     try:
         changed = _changed(ast.unparse(node), fix)
         instead = _instead(fix, frame)
-    except (SyntaxError, Unknown, NotOfTorch):
+    except (SyntaxError, NotEvaluableError, NotOfTorch):
         return False
-    if not fix.values and not _fails(node, names_in(frame)):
+    if not fix.values and not _fails(node, frame_names(frame)):
         return False
     try:
-        evaluate(changed, replace(names_in(frame), modules=instead))
-    except Unknown:
+        evaluate_frozen(changed, replace(frame_names(frame), modules=instead))
+    except NotEvaluableError:
         return False
     return True
 
@@ -43,8 +48,8 @@ def runs(fix: Fix, node: ast.AST | None, frame: FrameType) -> bool:
 def _fails(node: ast.AST, names: FrameNames) -> bool:
     """Whether torch itself refuses an expression."""
     try:
-        evaluate(node, names)
-    except Unknown as error:
+        evaluate_frozen(node, names)
+    except NotEvaluableError as error:
         return error.__cause__ is not None
     return False
 
@@ -68,7 +73,7 @@ def _changed(expression: str, fix: Fix) -> ast.AST:
     replacing = _Replacing(sources)
     found = replacing.visit(ast.parse(expression, mode="eval").body)
     if replacing.done != set(sources):
-        raise Unknown
+        raise NotEvaluableError
     return found
 
 
@@ -76,13 +81,13 @@ def _instead(fix: Fix, frame: FrameType) -> dict[int, nn.Module]:
     """The modules that a fix makes anew, by the identity of those that they replace."""
     made: dict[int, nn.Module] = {}
     for text, arguments in fix.remade:
-        module = evaluate(ast.parse(text, mode="eval").body, names_in(frame))
+        module = evaluate_frozen(ast.parse(text, mode="eval").body, frame_names(frame))
         if not isinstance(module, nn.Module):
-            raise Unknown
+            raise NotEvaluableError
         try:
             made[id(module)] = made_anew(module, dict(arguments))
         except NotOfTorch:
             raise
         except Exception as error:
-            raise Unknown from error
+            raise NotEvaluableError from error
     return made

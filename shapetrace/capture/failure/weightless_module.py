@@ -32,7 +32,7 @@ def light(value: Any) -> Any:
     return value
 
 
-def weightless_copy(module: nn.Module, instead: Mapping[int, nn.Module]) -> nn.Module:
+def module_without_values(module: nn.Module, instead: Mapping[int, nn.Module]) -> nn.Module:
     """A copy of one of torch's modules that computes nothing.
 
     Args:
@@ -54,7 +54,7 @@ def weightless_copy(module: nn.Module, instead: Mapping[int, nn.Module]) -> nn.M
     state["_parameters"] = {name: light(p) for name, p in state["_parameters"].items()}
     state["_buffers"] = {name: light(b) for name, b in state["_buffers"].items()}
     state["_modules"] = {
-        name: None if inner is None else weightless_copy(inner, instead)
+        name: None if inner is None else module_without_values(inner, instead)
         for name, inner in state["_modules"].items()
     }
     state["training"] = module.training and "Norm" in type(module).__name__
@@ -92,7 +92,7 @@ def made_anew(module: nn.Module, changed: Mapping[str, Any]) -> nn.Module:
     dtype = weight.dtype if weight is not None else None
     with torch.no_grad():
         made = kind(**arguments, device="meta", dtype=dtype)
-    return weightless_copy(made, {})
+    return module_without_values(made, {})
 
 
 def _is_recurrent(module: nn.Module) -> bool:

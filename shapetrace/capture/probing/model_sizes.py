@@ -39,11 +39,11 @@ def attributes(model: nn.Module) -> dict[str, dict[str, int]]:
         for path, held in found.items()
     }
     if "" in found:
-        found[""] = {**configured(model), **found[""]}
+        found[""] = {**configured_sizes(model), **found[""]}
     return found
 
 
-def configured(model: nn.Module) -> dict[str, int]:
+def configured_sizes(model: nn.Module) -> dict[str, int]:
     """Integers of the configuration that a model carries, which may be sizes."""
     config = getattr(model, "config", None)
     if isinstance(config, Mapping):

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from shapetrace.capture.probing.choose_sizes import labels
-from shapetrace.capture.probing.model_sizes import attributes, configured, parameter_shapes
+from shapetrace.capture.probing.model_sizes import attributes, configured_sizes, parameter_shapes
 from shapetrace.capture.random_state import same_random_state
 from shapetrace.capture.recorder.assemble import assemble
 from shapetrace.capture.recorder.calls import module_names
@@ -123,7 +123,7 @@ class ProbeRuns:
             },
             parameter_shapes(model),
             attributes(model),
-            configured(model),
+            configured_sizes(model),
         )
 
     def _run(

@@ -16,6 +16,7 @@ from shapetrace.capture.recorder.plans import PLANS, Attributes, Shapes
 from shapetrace.capture.recorder.storages import MemoryBlock
 from shapetrace.capture.source.braces import Held
 from shapetrace.capture.source.registry import REGISTRY, BoundSite
+from shapetrace.records.folds import Value
 from shapetrace.records.trace import (
     OpRecord,
     Scope,
@@ -26,7 +27,6 @@ from shapetrace.records.trace import (
 
 UNSEEN = "shapetrace.unseen"
 """Stands in a trace for operators that ran while nobody looked."""
-Value = int | float | bool | str | tuple[int, ...]
 
 
 @dataclass(slots=True)

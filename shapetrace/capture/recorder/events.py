@@ -62,7 +62,7 @@ def sightings(event: Event) -> tuple[Sighting, ...]:
     return found
 
 
-def entered(event: Event) -> int | None:
+def begun_function(event: Event) -> int | None:
     """The number of the function that begins with an event."""
     return event[1] if event[0] == ENTER else None
 

@@ -18,7 +18,7 @@ from torch import nn
 from shapetrace.capture.recorder import events as kinds
 from shapetrace.capture.recorder.recorder import Recorder
 from shapetrace.capture.source import registry
-from shapetrace.capture.source.braces import worths
+from shapetrace.capture.source.braces import brace_values
 from shapetrace.capture.values.quietly import PLAIN, is_overheard, quietly
 from shapetrace.capture.values.tensors_in import is_container, stored
 
@@ -146,7 +146,7 @@ def hold(function: int, arguments: dict[str, Any]) -> None:
     recorder = _active.recorder
     if recorder is not None and recorder.replay is None and recorder.thread == get_ident():
         texts = registry.REGISTRY.functions[function].braces
-        recorder.append((kinds.HOLD, quietly(worths, texts, arguments)))
+        recorder.append((kinds.HOLD, quietly(brace_values, texts, arguments)))
 
 
 def mark(value: Any = None) -> Any:

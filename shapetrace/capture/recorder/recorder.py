@@ -165,7 +165,9 @@ class Recorder:
         if torch.is_grad_enabled():
             return  # autograd keeps tensors that no statement names
         function = next(
-            number for number in map(kinds.entered, reversed(self.events)) if number is not None
+            number
+            for number in map(kinds.begun_function, reversed(self.events))
+            if number is not None
         )
         key = call_key(self._members[number], function, arguments)
         if key is None:

@@ -114,7 +114,7 @@ def _blocks(event: Event) -> Iterator[int | None]:
 
 
 def _forbids_repeats(event: Event) -> bool:
-    function = kinds.entered(event)
+    function = kinds.begun_function(event)
     if function is not None:
         return not is_own_code(REGISTRY.functions[function].file)
     unsure = event[0] in (kinds.FAILED_OP, kinds.LOST, kinds.REPEAT)
@@ -122,7 +122,7 @@ def _forbids_repeats(event: Event) -> bool:
 
 
 def _reports(event: Event, outliving: set[int]) -> Iterator[Expected]:
-    function = kinds.entered(event)
+    function = kinds.begun_function(event)
     if function is not None:
         yield function, None, None
     for binding, _, (shape, _, block, *_) in kinds.sightings(event):

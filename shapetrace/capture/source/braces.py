@@ -31,7 +31,7 @@ _QUIET = (
 """Syntax that calls nothing: evaluating it during a run leaves no trace there."""
 
 
-def worths(texts: Iterable[str], arguments: Mapping[str, Any]) -> Held:
+def brace_values(texts: Iterable[str], arguments: Mapping[str, Any]) -> Held:
     """What expressions are worth for a call's arguments.
 
     Args:

@@ -30,14 +30,14 @@ from shapetrace.capture.source.registry import (
     is_internal,
 )
 from shapetrace.capture.source.syntax import (
-    arguments_of,
+    arguments_dict,
     attributes_in,
+    bound_names,
     braces_in,
     holds_no_tensor,
     is_generator,
     may_run,
-    names_in,
-    owner_of,
+    own_parameter,
     parameters_of,
     predeclared,
     text_of,
@@ -131,7 +131,7 @@ class Rewriter(ast.NodeTransformer):
         saved, self.owner = self.owner, len(REGISTRY.functions) - 1
         number = ast.Constant(self.owner)
         parameters = parameters_of(node.args)
-        owner = owner_of(node, parameters, in_class=self._in_class)
+        owner = own_parameter(node, parameters, in_class=self._in_class)
         seen = [
             self._statement(
                 _call(SEE, self._site(p.arg, "argument", p, text_of(p.annotation)), _load(p.arg)), p
@@ -143,7 +143,7 @@ class Rewriter(ast.NodeTransformer):
         docstring, body = node.body[:first], node.body[first:]
         start = body[0] if body else node
         enter = _call(ENTER, number, _load(owner) if owner else ast.Constant(None))
-        held = [self._statement(_call(HOLD, number, arguments_of(parameters)), start)]
+        held = [self._statement(_call(HOLD, number, arguments_dict(parameters)), start)]
         # Only a forward can be an equal call of an earlier one; it says what it was given.
         begin = [self._statement(_call(BEGIN, *(_load(p.arg) for p in parameters)), start)]
         inner = [
@@ -216,7 +216,7 @@ class Rewriter(ast.NodeTransformer):
                 case ast.Attribute():
                     node.value = self._seen(ast.unparse(target), "attribute", node.value, node)
                 case ast.Tuple() | ast.List() | ast.Starred():
-                    after += self._seen_after(list(names_in(target)), node)
+                    after += self._seen_after(list(bound_names(target)), node)
                     for element in attributes_in(target):
                         after += self._seen_attribute(element, node)
                 case _:
@@ -287,7 +287,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> ast.AST:
         items = self.visit(node.iter)
         node.iter = _placed(_call(MARK, items), items) if self._runs(items) else items
-        bound = list(names_in(node.target)) if self.in_function else []
+        bound = list(bound_names(node.target)) if self.in_function else []
         seen = self._seen_after(bound, node)
         node.body = [*seen, *self._block(node.body)]
         node.orelse = self._block(node.orelse)
@@ -297,7 +297,7 @@ class Rewriter(ast.NodeTransformer):
         for item in node.items:
             item.context_expr = self.visit(item.context_expr)
         targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
-        bound = list(itertools.chain.from_iterable(names_in(target) for target in targets))
+        bound = list(itertools.chain.from_iterable(bound_names(target) for target in targets))
         seen = self._seen_after(bound, node) if self.in_function else []
         node.body = [*seen, *self._block(node.body)]
         return node

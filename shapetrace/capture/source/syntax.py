@@ -18,7 +18,7 @@ def parameters_of(arguments: ast.arguments) -> list[ast.arg]:
     return plain + [extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None]
 
 
-def arguments_of(parameters: Sequence[ast.arg]) -> ast.expr:
+def arguments_dict(parameters: Sequence[ast.arg]) -> ast.expr:
     """A dict of all arguments by name."""
     names: list[ast.expr | None] = [ast.Constant(p.arg) for p in parameters]
     return ast.Dict(names, [ast.Name(p.arg, ast.Load()) for p in parameters])
@@ -37,7 +37,7 @@ def braces_in(function: ast.FunctionDef) -> Iterator[str]:
                 yield from _IN_BRACES.findall(node.value)
 
 
-def owner_of(node: ast.FunctionDef, parameters: Sequence[ast.arg], *, in_class: bool) -> str:
+def own_parameter(node: ast.FunctionDef, parameters: Sequence[ast.arg], *, in_class: bool) -> str:
     """The parameter that is the method's object, whatever it is called; empty without one."""
     static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
     if not parameters or static or not (in_class or parameters[0].arg == "self"):
@@ -45,16 +45,16 @@ def owner_of(node: ast.FunctionDef, parameters: Sequence[ast.arg], *, in_class: 
     return parameters[0].arg if node.args.posonlyargs or node.args.args else ""
 
 
-def names_in(target: ast.expr) -> Iterator[str]:
+def bound_names(target: ast.expr) -> Iterator[str]:
     """Plain names that an assignment target binds."""
     match target:
         case ast.Name(id=name):
             yield name
         case ast.Starred(value=value):
-            yield from names_in(value)
+            yield from bound_names(value)
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             for element in elements:
-                yield from names_in(element)
+                yield from bound_names(element)
 
 
 def attributes_in(target: ast.expr) -> Iterator[ast.Attribute]:

@@ -110,7 +110,7 @@ def _made(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def constructed(function: Callable[..., Any], name: str, texts: Sequence[str]) -> Constructed:
+def class_recipe(function: Callable[..., Any], name: str, texts: Sequence[str]) -> Constructed:
     """The recipe of a class or factory.
 
     Raises:
@@ -183,7 +183,7 @@ def _plain(value: Any) -> Any:
     return {key: _plain(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def configured(model_class: Any, name: str, texts: Sequence[str]) -> Configured:
+def huggingface_recipe(model_class: Any, name: str, texts: Sequence[str]) -> Configured:
     """The recipe of a Hugging Face class.
 
     Args:

@@ -17,7 +17,13 @@ from shapetrace.capture.target.arguments import integers_in
 from shapetrace.capture.target.inputs import CallInputs, from_specs
 from shapetrace.capture.target.instances import apart, name_axes, resized_inputs, weightless_copy
 from shapetrace.capture.target.loading import load_object
-from shapetrace.capture.target.recipes import Configured, Ready, Recipe, configured, constructed
+from shapetrace.capture.target.recipes import (
+    Configured,
+    Ready,
+    Recipe,
+    class_recipe,
+    huggingface_recipe,
+)
 from shapetrace.capture.target.subject import Subject
 from shapetrace.capture.values import members
 from shapetrace.capture.weightless.modes import makes_real_tensors
@@ -157,12 +163,12 @@ def resolve(text: str, arguments: Sequence[str] = (), hf_config: Sequence[str] =
             f"{text} is {_described(found)}, neither an nn.Module nor a function that makes one"
         )
     if _is_configured(found) and not arguments:
-        return Target(text, configured(found, text, hf_config))
+        return Target(text, huggingface_recipe(found, text, hf_config))
     if hf_config:
         raise ShapetraceError(
             f"--hf-config is for Hugging Face classes, and {text} has no config_class; use --arg"
         )
-    return Target(text, constructed(found, text, arguments))
+    return Target(text, class_recipe(found, text, arguments))
 
 
 def _is_configured(found: Any) -> bool:

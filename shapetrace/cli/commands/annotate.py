@@ -69,7 +69,7 @@ def annotate(
     Exits with 0 when all is well, 1 when the model raises, 2 for bad input, 130 after Ctrl-C.
     """  # noqa: D301 - \b keeps the examples' lines apart
     _refuse_contradictions(diff=diff, write=write, output=output, force=force)
-    from shapetrace.annotation import Wishes, check_writable  # noqa: PLC0415 - LibCST is slow
+    from shapetrace.annotation import Wishes, check_source_writable  # noqa: PLC0415 - LibCST is slow
     from shapetrace.api.annotating.annotate import annotate_target  # noqa: PLC0415
     from shapetrace.api.preparing.request import Request  # noqa: PLC0415
 
@@ -86,7 +86,7 @@ def annotate(
 
     def guard(file: str) -> None:
         if write:
-            check_writable(file, force=force)
+            check_source_writable(file, force=force)
 
     with guarded():
         result = annotate_target(request, wishes, guard=guard, progress=note)

@@ -16,8 +16,8 @@ from shapetrace.cli.options import (
     TextFile,
     TokenizerChoice,
 )
-from shapetrace.cli.output import canvas, check_writable, write
-from shapetrace.report.formats.reporters import ATTENTION, choose
+from shapetrace.cli.output import canvas, check_outputs, write
+from shapetrace.report.formats.reporters import ATTENTION, choose_format
 
 
 def attention(
@@ -62,8 +62,8 @@ def attention(
     from shapetrace.api.transformer.attention import attention as run  # noqa: PLC0415 - slow
     from shapetrace.report.attention import as_csv, as_json, as_table  # noqa: PLC0415 - slow
 
-    chosen = choose(format, output, ATTENTION).name
-    check_writable(output, reads=(config, text_file))
+    chosen = choose_format(format, output, ATTENTION).name
+    check_outputs(output, reads=(config, text_file))
     view = run(
         config,
         text,

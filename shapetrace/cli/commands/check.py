@@ -21,9 +21,9 @@ from shapetrace.cli.options import (
     Output,
     Seed,
 )
-from shapetrace.cli.output import check_writable, note, write
+from shapetrace.cli.output import check_outputs, note, write
 from shapetrace.errors import ModelRaisedError, ShapetraceError
-from shapetrace.report.formats.reporters import FINDINGS, choose
+from shapetrace.report.formats.reporters import FINDINGS, choose_format
 
 if TYPE_CHECKING:
     from shapetrace.api.checks.tally import Checked
@@ -110,9 +110,9 @@ def check(
     from shapetrace.api.project import read_settings  # noqa: PLC0415 - kept off the light path
     from shapetrace.check.rules import PEDANTIC, chosen  # noqa: PLC0415
 
-    form = choose(format, output, FINDINGS).name
+    form = choose_format(format, output, FINDINGS).name
     place = None if output is None else output.absolute()  # from here, wherever the model goes
-    check_writable(place, reads=(target, (target or "").rpartition(":")[0], inputs))
+    check_outputs(place, reads=(target, (target or "").rpartition(":")[0], inputs))
     settings = read_settings(Path.cwd())
     codes = chosen(select or settings.select, ignore or (() if select else settings.ignore))
     codes |= frozenset(PEDANTIC if pedantic else ())
@@ -168,11 +168,11 @@ def _configured(settings: "Settings") -> "tuple[Request, ...]":
 
 def _delivered(several: "Sequence[Checked]", form: str, output: Path | None) -> int:
     """Show what was found; the exit code."""
-    from shapetrace.report.findings import render, summary  # noqa: PLC0415
+    from shapetrace.report.findings import findings_summary, render_findings  # noqa: PLC0415
 
     results = [_shown(checked) for checked in several]
-    write(render(results, form), output)
-    sys.stderr.write(summary(results))
+    write(render_findings(results, form), output)
+    sys.stderr.write(findings_summary(results))
     failures = [_failure(checked) for checked in several if checked.error is not None]
     if failures:
         raise ModelRaisedError(failures[0])

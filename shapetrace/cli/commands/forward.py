@@ -22,7 +22,7 @@ from shapetrace.cli.options import (
     TextFile,
     TokenizerChoice,
 )
-from shapetrace.cli.output import Style, check_writable, note, show
+from shapetrace.cli.output import Style, check_outputs, note, show_trace
 
 
 def forward(
@@ -65,7 +65,7 @@ def forward(
     from shapetrace import api  # noqa: PLC0415 - slow, and help needs none
 
     style = Style(level=level, layers=layers, language=lang, format=format, output=output)
-    check_writable(output, save, reads=(config, text_file))
+    check_outputs(output, save, reads=(config, text_file))
     trace = api.forward(
         config,
         settings=set_ or (),
@@ -85,4 +85,4 @@ def forward(
     )
     if save is not None:
         api.save(trace, save)
-    return show(trace, style)
+    return show_trace(trace, style)

@@ -21,10 +21,10 @@ from shapetrace.cli.options import (
     TokenizerChoice,
     TraceIt,
 )
-from shapetrace.cli.output import check_writable
+from shapetrace.cli.output import check_outputs
 from shapetrace.cli.speaking import Speaker, show
 from shapetrace.errors import ShapetraceError
-from shapetrace.report.formats.reporters import GENERATION, JSON, TABLE, Reporter, choose
+from shapetrace.report.formats.reporters import GENERATION, JSON, TABLE, Reporter, choose_format
 
 
 def generate(
@@ -96,7 +96,7 @@ def generate(
             "--greedy takes the likeliest token; leave out --temperature, --top-k and --top-p"
         )
     chosen = _chosen(format, output, text_only=text_only)
-    check_writable(output, save, reads=(config, text_file))
+    check_outputs(output, save, reads=(config, text_file))
     several = (prompt or []) if text_file is None else [*(prompt or []), ""]
     silent = chosen is not TABLE or output is not None or device == "meta"
     speaker = Speaker(texts=len(several) * samples, silent=silent)
@@ -130,4 +130,4 @@ def generate(
 def _chosen(name: str | None, output: Path | None, *, text_only: bool) -> Reporter:
     """The format; a file for the texts alone may be called anything."""
     bare = text_only and (output is None or output.suffix.lower() not in JSON.suffixes)
-    return TABLE if bare and name is None else choose(name, output, GENERATION)
+    return TABLE if bare and name is None else choose_format(name, output, GENERATION)

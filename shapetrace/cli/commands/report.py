@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from shapetrace.cli.options import Format, Lang, Layers, Level, Output
-from shapetrace.cli.output import Style, check_writable, show
+from shapetrace.cli.output import Style, check_outputs, show_trace
 
 
 def report(
@@ -34,5 +34,5 @@ def report(
     from shapetrace.records.storage import load  # noqa: PLC0415 - slow, and help needs none
 
     style = Style(level=level, layers=layers, language=lang, format=format, output=output)
-    check_writable(output, reads=(trace,))
-    return show(load(trace), style)
+    check_outputs(output, reads=(trace,))
+    return show_trace(load(trace), style)

@@ -26,7 +26,7 @@ from shapetrace.cli.options import (
     Seed,
     TargetName,
 )
-from shapetrace.cli.output import Style, check_writable, note, show, write
+from shapetrace.cli.output import Style, check_outputs, note, show_trace, write
 from shapetrace.errors import ModelRaisedError
 
 
@@ -80,7 +80,7 @@ def trace(
     style = Style(level=level, layers=layers, language=lang, format=format, output=place)
     kept = _absolute(save)
     named = (target, inputs or "", *(hf_config or ()))  # net.py:Net, make.py:inputs, config.json
-    check_writable(output, save, reads=(*named, *(name.rpartition(":")[0] for name in named)))
+    check_outputs(output, save, reads=(*named, *(name.rpartition(":")[0] for name in named)))
     request = Request(
         target,
         inputs=input_ or (),
@@ -100,7 +100,7 @@ def trace(
         CTRL_C.forget()  # what was recorded is still to be shown
     if kept is not None:
         outcome.trace.save(kept)
-    code = show(outcome.trace, style)
+    code = show_trace(outcome.trace, style)
     if dims == "explain":
         write(explain_names(outcome.trace), None)
     _raise(outcome.error)

@@ -22,7 +22,7 @@ from shapetrace.cli.options import (
     TokenizerChoice,
     TraceIt,
 )
-from shapetrace.cli.output import Style, check_writable
+from shapetrace.cli.output import Style, check_outputs
 from shapetrace.cli.progress import Bar
 from shapetrace.cli.training_report import check_shown, show_training, told_where
 
@@ -106,7 +106,7 @@ def train(
 
     style = Style(level=level, layers=layers, language=lang, format=format, output=output)
     check_shown(style, save, trace=trace, resume=resume)
-    check_writable(output, save, reads=(config, data))
+    check_outputs(output, save, reads=(config, data))
     with Bar() as bar, told_where(out):
         trained = api.train(
             config,

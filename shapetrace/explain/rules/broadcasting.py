@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, ClashSide, axis_is, pair, ranks, sizes
+from shapetrace.explain.rules.clash import Clash, ClashSide, axis_is, operand_sizes, pair, ranks
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def mismatch(tensors: list[Operand], numbers: set[int], dimension: int) -> Itera
     found: dict[int, Clash] = {}
     for place, first in enumerate(tensors):
         for second in tensors[place + 1 :]:
-            least = max(len(sizes(first)), len(sizes(second)))
-            for rank in {len(sizes(o)) for o in tensors if len(sizes(o)) >= least}:
+            least = max(len(operand_sizes(first)), len(operand_sizes(second)))
+            for rank in {len(operand_sizes(o)) for o in tensors if len(operand_sizes(o)) >= least}:
                 for clash in mismatch_at([first, second], numbers, dimension - rank):
                     found.setdefault(dimension - rank, clash)
     if len(found) == 1:
@@ -61,10 +61,16 @@ def mismatch(tensors: list[Operand], numbers: set[int], dimension: int) -> Itera
 
 def mismatch_at(tensors: list[Operand], numbers: set[int], axis: int) -> Iterator[Clash]:
     """The first two operands that have two sizes on an axis counted from the end."""
-    having = [o for o in tensors if len(sizes(o)) >= -axis > 0 and sizes(o)[axis] in numbers]
+    having = [
+        o
+        for o in tensors
+        if len(operand_sizes(o)) >= -axis > 0 and operand_sizes(o)[axis] in numbers
+    ]
     for position, first in enumerate(having):
         for second in having[position + 1 :]:
-            if {sizes(first)[axis], sizes(second)[axis]} == numbers and len(numbers) > 1:
+            if {operand_sizes(first)[axis], operand_sizes(second)[axis]} == numbers and len(
+                numbers
+            ) > 1:
                 yield pair(first, axis, second, axis)
                 return
 
@@ -91,7 +97,7 @@ def _grown(call: FailedCall) -> Iterator[Clash]:
         r"output with shape \[([\d, ]*)\] doesn't match the broadcast shape \[(.*)\]"
     )
     given = call.tensor(0, "input")
-    if found is not None and given is not None and sizes(given) == sizes_in(found[1]):
+    if found is not None and given is not None and operand_sizes(given) == sizes_in(found[1]):
         have, want = (" ".join(map(str, sizes_in(text))) for text in (found[1], found[2]))
         text = f"`{given.text}` is {have or 'one number'}, and in place it cannot become {want}"
         yield Clash(text, (ClashSide(given),))
@@ -104,10 +110,10 @@ def expand(call: FailedCall) -> Iterator[Clash]:
     found = call.match(EXPANDED)
     if given is None:
         return
-    if found is not None and sizes(given) == sizes_in(found[5]):
-        axis = int(found[3]) - len(sizes_in(found[4])) + len(sizes(given))
+    if found is not None and operand_sizes(given) == sizes_in(found[5]):
+        axis = int(found[3]) - len(sizes_in(found[4])) + len(operand_sizes(given))
         other = call.tensor(1, "other") if call.operation == "expand_as" else None
-        if other is not None and sizes(other) == sizes_in(found[4]):
+        if other is not None and operand_sizes(other) == sizes_in(found[4]):
             yield pair(given, axis, other, int(found[3]))
         else:
             text = f"{axis_is(given, axis)}, and expands to {found[1]} only from 1"
@@ -116,7 +122,7 @@ def expand(call: FailedCall) -> Iterator[Clash]:
                 text, (ClashSide(given, axis), *(ClashSide(o) for o in asked if len(asked) == 1))
             )
     few = call.match(r"the number of sizes provided \((\d+)\) must be greater or equal to the")
-    if few is not None and int(few[1]) < len(sizes(given)):
+    if few is not None and int(few[1]) < len(operand_sizes(given)):
         yield ranks(given, f"more than the sizes asked for ({few[1]})")
 
 
@@ -132,19 +138,22 @@ def assignment(call: FailedCall) -> Iterator[Clash]:
     if part is None or value is None:
         return
     few = call.match(r"the number of sizes provided \((\d+)\) must be greater or equal to the")
-    if few is not None and int(few[1]) == len(sizes(part)) < len(sizes(value)):
-        yield ranks(value, f"`{part.text}` has {len(sizes(part))}")
-    if found is not None and sizes(part) == sizes_in(found[4]):
+    if few is not None and int(few[1]) == len(operand_sizes(part)) < len(operand_sizes(value)):
+        yield ranks(value, f"`{part.text}` has {len(operand_sizes(part))}")
+    if found is not None and operand_sizes(part) == sizes_in(found[4]):
         wanted, given = int(found[1]), int(found[2])
-        behind = int(found[3]) - len(sizes(part))
-        if _ends(sizes(value), sizes_in(found[5])) and sizes(value)[behind] == given:
+        behind = int(found[3]) - len(operand_sizes(part))
+        if (
+            _ends(operand_sizes(value), sizes_in(found[5]))
+            and operand_sizes(value)[behind] == given
+        ):
             yield _places(part, value, behind, wanted)
     elif indexed is not None and (sizes_in(indexed[1]), sizes_in(indexed[2])) == (
-        *(sizes(value), sizes(part)),
+        *(operand_sizes(value), operand_sizes(part)),
     ):
-        for behind in range(-1, -min(len(sizes(part)), len(sizes(value))) - 1, -1):
-            if sizes(value)[behind] not in (1, sizes(part)[behind]):
-                yield _places(part, value, behind, sizes(part)[behind])
+        for behind in range(-1, -min(len(operand_sizes(part)), len(operand_sizes(value))) - 1, -1):
+            if operand_sizes(value)[behind] not in (1, operand_sizes(part)[behind]):
+                yield _places(part, value, behind, operand_sizes(part)[behind])
                 return
 
 
@@ -156,4 +165,4 @@ def _ends(shape: Shape, said: Shape) -> bool:
 def _places(part: Operand, value: Operand, behind: int, wanted: int) -> Clash:
     clash = pair(part, behind, value, behind)
     places = "1 place" if wanted == 1 else f"{wanted} places"
-    return Clash(f"{clash.text}: {places} for {sizes(value)[behind]}", clash.parts)
+    return Clash(f"{clash.text}: {places} for {operand_sizes(value)[behind]}", clash.parts)

@@ -49,20 +49,20 @@ class Clash:
     advice: str = ""
 
 
-def sizes(operand: Operand) -> Shape:
+def operand_sizes(operand: Operand) -> Shape:
     """An operand's sizes; of one without, none."""
     return operand.shape or ()
 
 
 def axis_is(operand: Operand, axis: int) -> str:
     """An axis and its size, in words."""
-    axis %= len(sizes(operand))
-    return f"axis {axis} of `{operand.text}` is {sizes(operand)[axis]}"
+    axis %= len(operand_sizes(operand))
+    return f"axis {axis} of `{operand.text}` is {operand_sizes(operand)[axis]}"
 
 
 def pair(first: Operand, i: int, second: Operand, j: int, *fixes: Fix, note: str = "") -> Clash:
     """Two axes that should be equal; negative axes are counted from the end."""
-    i, j = i % len(sizes(first)), j % len(sizes(second))
+    i, j = i % len(operand_sizes(first)), j % len(operand_sizes(second))
     text = f"{axis_is(first, i)}, {axis_is(second, j)}{note}"
     return Clash(text, (ClashSide(first, i), ClashSide(second, j)), fixes)
 
@@ -74,7 +74,7 @@ def axes(count: int) -> str:
 
 def ranks(operand: Operand, wanted: str, *fixes: Fix) -> Clash:
     """An operand with too many or too few axes."""
-    text = f"`{operand.text}` has {axes(len(sizes(operand)))}, {wanted}"
+    text = f"`{operand.text}` has {axes(len(operand_sizes(operand)))}, {wanted}"
     return Clash(text, (ClashSide(operand),), fixes)
 
 
@@ -83,7 +83,7 @@ def replace(operand: Operand, source: str, text: str = "") -> Fix:
     return Fix(text or f"use `{source}`", ((operand.text, source),))
 
 
-def remake(module: str, **arguments: int | bool | Shape) -> Fix:
+def remake_module(module: str, **arguments: int | bool | Shape) -> Fix:
     """A module with other arguments of its constructor."""
     shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
     return Fix(f"make `{module}` with {shown}", remade=((module, tuple(arguments.items())),))

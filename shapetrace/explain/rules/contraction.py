@@ -9,11 +9,11 @@ from shapetrace.explain.rules.clash import (
     Clash,
     ClashSide,
     Fix,
+    operand_sizes,
     pair,
     ranks,
-    remake,
+    remake_module,
     replace,
-    sizes,
 )
 from shapetrace.explain.rules.registry import FailedCall, broadcasts, rule, sizes_in, weight_of
 
@@ -34,17 +34,19 @@ def product(call: FailedCall) -> Iterator[Clash]:
     if sides is None:
         return
     a, b = sides
-    if not sizes(a) or not sizes(b):
+    if not operand_sizes(a) or not operand_sizes(b):
         return
     yield from _summand(call, a, b)
-    wrong = next((side for side in sides if len(sizes(side)) != _RANKS.get(call.operation)), None)
+    wrong = next(
+        (side for side in sides if len(operand_sizes(side)) != _RANKS.get(call.operation)), None
+    )
     if call.operation in _RANKS and wrong is not None:
         if call.match(r"must be a (3D tensor|matrix)"):
             yield ranks(wrong, f"`{call.operation}` takes {_RANKS[call.operation]}")
         return
-    inner = -2 if len(sizes(b)) > 1 else -1
+    inner = -2 if len(operand_sizes(b)) > 1 else -1
     said = call.inner_sizes()
-    if len(said) > 1 and said == {sizes(a)[-1], sizes(b)[inner]}:
+    if len(said) > 1 and said == {operand_sizes(a)[-1], operand_sizes(b)[inner]}:
         yield pair(a, -1, b, inner, *_transposed(b))
     else:
         yield from _batches(call, a, b)
@@ -53,15 +55,15 @@ def product(call: FailedCall) -> Iterator[Clash]:
 def _batches(call: FailedCall, a: Operand, b: Operand) -> Iterator[Clash]:
     """The axes before the matrices broadcast; those of `bmm` are equal."""
     found = call.match(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
-    both = sizes(a)[:1] + sizes(b)[:1]
+    both = operand_sizes(a)[:1] + operand_sizes(b)[:1]
     if found is None:
         said = call.match(r"of batch2 tensor to be: \[(\d+), \d+\] but got: \[(\d+), \d+\]")
-        batched = len(sizes(a)) == len(sizes(b)) == _RANKS["bmm"]
+        batched = len(operand_sizes(a)) == len(operand_sizes(b)) == _RANKS["bmm"]
         if said is not None and batched and both == (int(said[1]), int(said[2])):
             yield from (pair(a, 0, b, 0),) if both[0] != both[1] else ()
         return
-    for axis in range(-3, -min(len(sizes(a)), len(sizes(b))) - 1, -1):
-        if not broadcasts(sizes(a)[axis], sizes(b)[axis]):
+    for axis in range(-3, -min(len(operand_sizes(a)), len(operand_sizes(b))) - 1, -1):
+        if not broadcasts(operand_sizes(a)[axis], operand_sizes(b)[axis]):
             yield from mismatch_at([a, b], {int(found[1]), int(found[2])}, axis)
             return
 
@@ -72,8 +74,8 @@ def _summand(call: FailedCall, a: Operand, b: Operand) -> Iterator[Clash]:
     if found is None or summand is None or summand in (a, b):
         return
     axis = int(found[3]) - len(sizes_in(found[4]))
-    target = (*sizes(a)[:-1], sizes(b)[-1])
-    if (sizes(summand), target) == (sizes_in(found[5]), sizes_in(found[4])):
+    target = (*operand_sizes(a)[:-1], operand_sizes(b)[-1])
+    if (operand_sizes(summand), target) == (sizes_in(found[5]), sizes_in(found[4])):
         yield pair(summand, axis, b if axis == -1 else a, axis)
 
 
@@ -86,7 +88,7 @@ def _factors(call: FailedCall) -> tuple[Operand, Operand] | None:
 
 
 def _transposed(b: Operand) -> tuple[Fix, ...]:
-    if len(sizes(b)) < _MATRIX:
+    if len(operand_sizes(b)) < _MATRIX:
         return ()
     source = f"{_bracketed(b.text)}.transpose(-2, -1)"
     return (replace(b, source, f"transpose one side, as `{source}`"),)
@@ -101,12 +103,20 @@ def _bracketed(text: str) -> str:
 def linear(call: FailedCall) -> Iterator[Clash]:
     """The last axis of the input is the second of the weight."""
     given, weight = call.tensor(0, "input"), call.tensor(1, "weight")
-    if given is None or weight is None or not sizes(given) or len(sizes(weight)) != _MATRIX:
+    if (
+        given is None
+        or weight is None
+        or not operand_sizes(given)
+        or len(operand_sizes(weight)) != _MATRIX
+    ):
         return
-    width = sizes(given)[-1]
-    if width != sizes(weight)[1] and call.inner_sizes() == {width, sizes(weight)[1]}:
+    width = operand_sizes(given)[-1]
+    if width != operand_sizes(weight)[1] and call.inner_sizes() == {
+        width,
+        operand_sizes(weight)[1],
+    }:
         module = weight_of(weight)
-        fixes = (remake(module, in_features=width),) if module else ()
+        fixes = (remake_module(module, in_features=width),) if module else ()
         yield pair(given, -1, weight, 1, *fixes)
 
 
@@ -122,7 +132,7 @@ def einsum(call: FailedCall) -> Iterator[Clash]:
     for term, operand in zip(terms, call.tensors, strict=True):
         before, dots, after = term.partition("...")
         letters = len(before) + len(after)
-        rank = len(sizes(operand))
+        rank = len(operand_sizes(operand))
         if letters > rank or (not dots and letters != rank):
             if call.match(r"number of subscripts|ellipsis"):
                 yield ranks(operand, f"its term `{term}` {letters}")
@@ -130,8 +140,8 @@ def einsum(call: FailedCall) -> Iterator[Clash]:
         places = [*enumerate(before), *((i - len(after), letter) for i, letter in enumerate(after))]
         for axis, letter in places:
             known = bound.setdefault(letter, ClashSide(operand, axis))
-            first = sizes(known.operand)[known.axis or 0]
-            second = sizes(operand)[axis]
+            first = operand_sizes(known.operand)[known.axis or 0]
+            second = operand_sizes(operand)[axis]
             told = said is not None and letter == said[1] and {int(said[2]), int(said[3])}
             if not broadcasts(first, second) and told == {first, second}:
                 clash = pair(known.operand, known.axis or 0, operand, axis)
@@ -142,7 +152,7 @@ def einsum(call: FailedCall) -> Iterator[Clash]:
 def grouped(call: FailedCall) -> Iterator[Clash]:
     """The inner axes of a grouped product agree; its factors are of the kind that it has."""
     a, b = call.tensor(0, "mat1", "input", "mat_a"), call.tensor(1, "mat2", "mat_b", "weight")
-    if a is None or b is None or not sizes(a) or len(sizes(b)) < _MATRIX:
+    if a is None or b is None or not operand_sizes(a) or len(operand_sizes(b)) < _MATRIX:
         return
     kind = call.match(r"Expected inputs of BF16 type but got mat_a\.dtype=torch\.(\w+) and")
     if kind is not None and a.dtype == kind[1]:
@@ -151,5 +161,7 @@ def grouped(call: FailedCall) -> Iterator[Clash]:
         way = "make the model bfloat16: `--dtype bfloat16`, or `model.to(torch.bfloat16)`"
         changed = tuple((o.text, f"{o.text}.bfloat16()") for o in (a, b))
         yield Clash(text + where, (ClashSide(a), ClashSide(b)), (Fix(way, changed),))
-    if sizes(a)[-1] != sizes(b)[-2] and call.match(r"contraction dimension of \w+ and \w+ must"):
+    if operand_sizes(a)[-1] != operand_sizes(b)[-2] and call.match(
+        r"contraction dimension of \w+ and \w+ must"
+    ):
         yield pair(a, -1, b, -2)

@@ -9,10 +9,10 @@ from shapetrace.explain.rules.clash import (
     ClashSide,
     Fix,
     axis_is,
+    operand_sizes,
     ranks,
-    remake,
+    remake_module,
     replace,
-    sizes,
 )
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in, weight_of
 
@@ -35,16 +35,16 @@ def channels(call: FailedCall) -> Iterator[Clash]:
     )
     if given is None or weight is None or found is None:
         return
-    space = len(sizes(weight)) - 2
-    axis = len(sizes(given)) - space - 1
+    space = len(operand_sizes(weight)) - 2
+    axis = len(operand_sizes(given)) - space - 1
     wanted, got = int(found[3]), int(found[4])
-    if sizes(weight) != sizes_in(found[1]) or axis < 0 or sizes(given)[axis] != got:
+    if operand_sizes(weight) != sizes_in(found[1]) or axis < 0 or operand_sizes(given)[axis] != got:
         return
     module = weight_of(weight)
     text = f"{axis_is(given, axis)} (channels), `{module or weight.text}` takes {wanted}"
     weight_axis = 0 if "transpose" in call.operation.lower() else 1
     parts = [ClashSide(given, axis)]
-    if sizes(weight)[weight_axis] == wanted:
+    if operand_sizes(weight)[weight_axis] == wanted:
         parts.append(ClashSide(weight, weight_axis))
     yield Clash(text, tuple(parts), _channels_moved(given, axis, wanted, module, got))
 
@@ -53,12 +53,12 @@ def _channels_moved(
     given: Operand, axis: int, wanted: int, module: str, got: int
 ) -> tuple[Fix, ...]:
     """Channels that lie on the last axis belong before space; else another module."""
-    rank = len(sizes(given))
-    if sizes(given)[-1] == wanted and axis < rank - 1:
+    rank = len(operand_sizes(given))
+    if operand_sizes(given)[-1] == wanted and axis < rank - 1:
         order = [*range(axis), rank - 1, *range(axis, rank - 1)]
         source = f"{given.text}.permute({', '.join(map(str, order))})"
         return (replace(given, source),)
-    return (remake(module, in_channels=got),) if module else ()
+    return (remake_module(module, in_channels=got),) if module else ()
 
 
 @rule(_CONVOLUTION)
@@ -69,7 +69,7 @@ def axes_of_space(call: FailedCall) -> Iterator[Clash]:
         r"Expected (\d)D \(unbatched\) or (\d)D \(batched\) input to \w+, but got input of "
         r"size: \[([\d, ]*)\]"
     )
-    if given is not None and found is not None and sizes(given) == sizes_in(found[3]):
+    if given is not None and found is not None and operand_sizes(given) == sizes_in(found[3]):
         yield ranks(given, f"`{call.operation}` takes {found[1]} (channels, ...) or {found[2]}")
 
 
@@ -81,10 +81,10 @@ def kernel(call: FailedCall) -> Iterator[Clash]:
     if given is None or found is None:
         return
     padded, windows = sizes_in(found[1]), sizes_in(found[2])
-    first = len(sizes(given)) - len(padded)
+    first = len(operand_sizes(given)) - len(padded)
     for axis, (size, window) in enumerate(zip(padded, windows, strict=False), first):
-        if axis >= 0 and window > size >= sizes(given)[axis]:
-            more = f" ({size} with padding)" if size != sizes(given)[axis] else ""
+        if axis >= 0 and window > size >= operand_sizes(given)[axis]:
+            more = f" ({size} with padding)" if size != operand_sizes(given)[axis] else ""
             yield Clash(
                 f"{axis_is(given, axis)}{more}, the kernel spans {window}",
                 (ClashSide(given, axis),),
@@ -101,11 +101,11 @@ def window(call: FailedCall) -> Iterator[Clash]:
         return
     before = tuple(int(size) for size in found[1].split("x"))
     after = [int(size) for size in found[2].split("x")] if "-" not in found[2] else []
-    if sizes(given)[-len(before) + 1 :] != before[1:] or len(after) != len(before):
+    if operand_sizes(given)[-len(before) + 1 :] != before[1:] or len(after) != len(before):
         return
     for behind in range(-1, -len(before), -1):
         if after[behind] < 1:
-            axis = len(sizes(given)) + behind
+            axis = len(operand_sizes(given)) + behind
             asked = call.setting("kernel_size")
             width = f" of {asked}" if asked else ""
             text = f"{axis_is(given, axis)}, and no window{width} fits"
@@ -121,7 +121,7 @@ def padded(call: FailedCall) -> Iterator[Clash]:
         r"Padding size should be less than the corresponding input dimension, but got: padding "
         r"\((\d+), (\d+)\) at dimension (\d+) of input \[([\d, ]*)\]"
     )
-    if given is None or found is None or sizes(given) != sizes_in(found[4]):
+    if given is None or found is None or operand_sizes(given) != sizes_in(found[4]):
         return
     axis = int(found[3])
     text = f"{axis_is(given, axis)}, and {found[1]} and {found[2]} of it are to be reflected"
@@ -136,8 +136,8 @@ def resampled(call: FailedCall) -> Iterator[Clash]:
     mode = call.match(r"Got (\d)D input, but (\w+) mode needs (\d)D input")
     if given is None:
         return
-    if found is not None and sizes(given)[2:] == sizes_in(found[1]):
-        asked, have = len(sizes_in(found[2])), len(sizes(given))
+    if found is not None and operand_sizes(given)[2:] == sizes_in(found[1]):
+        asked, have = len(sizes_in(found[2])), len(operand_sizes(given))
         yield ranks(given, f"{have - 2} of them of space; sizes asked for: {asked}")
-    elif mode is not None and len(sizes(given)) == int(mode[1]):
+    elif mode is not None and len(operand_sizes(given)) == int(mode[1]):
         yield ranks(given, f"mode {mode[2]} takes {mode[3]}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, ClashSide, axes, pair, sizes
+from shapetrace.explain.rules.clash import Clash, ClashSide, axes, operand_sizes, pair
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ def concatenated(call: FailedCall) -> Iterator[Clash]:
             return
         last = call.tensors[numbers[2]]
     wanted = (numbers[0], numbers[1] if found[3] is not None else numbers[-1])
-    both = list(zip(sizes(first), sizes(last), strict=False))
+    both = list(zip(operand_sizes(first), operand_sizes(last), strict=False))
     at = [axis for axis, sides in enumerate(both) if sides == wanted]
-    if len(sizes(first)) == len(sizes(last)) and at:
+    if len(operand_sizes(first)) == len(operand_sizes(last)) and at:
         yield pair(first, at[0], last, at[0])
 
 
@@ -39,8 +39,8 @@ def _ranks(call: FailedCall) -> Iterator[Clash]:
     if found is None:
         return
     a, b = int(found[1]), int(found[2])
-    first = next((o for o in call.tensors if len(sizes(o)) == a), None)
-    second = next((o for o in call.tensors if len(sizes(o)) == b), None)
+    first = next((o for o in call.tensors if len(operand_sizes(o)) == a), None)
+    second = next((o for o in call.tensors if len(operand_sizes(o)) == b), None)
     if first is not None and second is not None:
         text = f"`{first.text}` has {axes(a)}, `{second.text}` has {b}"
         yield Clash(text, (ClashSide(first), ClashSide(second)))
@@ -57,7 +57,7 @@ def stacked(call: FailedCall) -> Iterator[Clash]:
         return
     first, second = call.tensors[int(found[2])], call.tensors[int(found[4])]
     a, b = sizes_in(found[1]), sizes_in(found[3])
-    if (sizes(first), sizes(second)) != (a, b):
+    if (operand_sizes(first), operand_sizes(second)) != (a, b):
         return
     if len(a) != len(b):
         text = f"`{first.text}` has {axes(len(a))}, `{second.text}` has {len(b)}"

@@ -11,11 +11,11 @@ from shapetrace.explain.rules.clash import (
     Fix,
     axes,
     axis_is,
+    operand_sizes,
     pair,
     ranks,
-    remake,
+    remake_module,
     replace,
-    sizes,
 )
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in, weight_of
 
@@ -37,14 +37,14 @@ def embedding(call: FailedCall) -> Iterator[Clash]:
     given, weight = call.tensor(0, "input"), call.tensor(1, "weight")
     if given is None or weight is None or "out of range" not in call.message:
         return
-    rows, held = sizes(weight)[0], span(given)
+    rows, held = operand_sizes(weight)[0], span(given)
     if held is None or (held[0] >= 0 and held[1] < rows):
         return
     module = weight_of(weight)
     text = f"`{given.text}` holds {given.value}, `{module or weight.text}` has rows 0 to {rows - 1}"
     fixes: tuple[Fix, ...] = ()
     if module and held[0] >= 0:
-        least = remake(module, num_embeddings=held[1] + 1)
+        least = remake_module(module, num_embeddings=held[1] + 1)
         fixes = (Fix(f"{least.text} or more", remade=least.remade, values=True),)
     yield Clash(text, (ClashSide(given), ClashSide(weight, 0)), fixes)
 
@@ -57,8 +57,12 @@ def selected(call: FailedCall) -> Iterator[Clash]:
     if given is None or index is None or axis is None or "out of range" not in call.message:
         return
     held = span(index)
-    if call.operation == "index_select" and held is not None and -1 < axis < len(sizes(given)):
-        size = sizes(given)[axis]
+    if (
+        call.operation == "index_select"
+        and held is not None
+        and -1 < axis < len(operand_sizes(given))
+    ):
+        size = operand_sizes(given)[axis]
         if held[0] < 0 or held[1] >= size:
             text = f"`{index.text}` holds {index.value}, {axis_is(given, axis)}"
             yield Clash(text, (ClashSide(index), ClashSide(given, axis)))
@@ -88,21 +92,21 @@ def gathered(call: FailedCall) -> Iterator[Clash]:
     if call.match(r"Index tensor must have the same number of dimensions as (input|self) tensor"):
         yield from _ranks(given, index, dim)
     elif source is not None and call.match(r"number of dimensions as src tensor"):
-        text = f"`{index.text}` has {axes(len(sizes(index)))}, `{source.text}` has "
-        yield Clash(f"{text}{len(sizes(source))}", (ClashSide(index), ClashSide(source)))
+        text = f"`{index.text}` has {axes(len(operand_sizes(index)))}, `{source.text}` has "
+        yield Clash(f"{text}{len(operand_sizes(source))}", (ClashSide(index), ClashSide(source)))
     else:
         yield from _larger(call, given, index, source)
         yield from _beyond(call, given, index, dim)
 
 
 def _ranks(given: Operand, index: Operand, dim: int) -> Iterator[Clash]:
-    have, want = len(sizes(index)), len(sizes(given))
+    have, want = len(operand_sizes(index)), len(operand_sizes(given))
     if have == want:
         return
     text = f"`{index.text}` has {axes(have)}, `{given.text}` has {want}"
-    others = [size for axis, size in enumerate(sizes(given)) if axis != dim % want]
+    others = [size for axis, size in enumerate(operand_sizes(given)) if axis != dim % want]
     fixes: tuple[Fix, ...] = ()
-    if have == want - 1 and list(sizes(index)) == others:
+    if have == want - 1 and list(operand_sizes(index)) == others:
         fixes = (replace(index, f"{index.text}.unsqueeze({dim})"),)
     yield Clash(text, (ClashSide(index), ClashSide(given)), fixes)
 
@@ -118,14 +122,16 @@ def _larger(
     if found is None:
         return
     texts = [text for text in found.groups() if text]
-    if (sizes(index), sizes(given)) != (sizes_in(texts[0]), sizes_in(texts[1])):
+    if (operand_sizes(index), operand_sizes(given)) != (sizes_in(texts[0]), sizes_in(texts[1])):
         return
     skip = int(texts[2])
-    for axis, (a, b) in enumerate(zip(sizes(index), sizes(given), strict=False)):
+    for axis, (a, b) in enumerate(zip(operand_sizes(index), operand_sizes(given), strict=False)):
         if axis != skip and a > b:
             yield pair(index, axis, given, axis)
             return
-    for axis, (a, b) in enumerate(zip(sizes(index), sizes(source or index), strict=False)):
+    for axis, (a, b) in enumerate(
+        zip(operand_sizes(index), operand_sizes(source or index), strict=False)
+    ):
         if source is not None and a > b:
             yield pair(index, axis, source, axis)
             return
@@ -136,8 +142,8 @@ def _beyond(call: FailedCall, given: Operand, index: Operand, dim: int) -> Itera
     held = span(index)
     if found is None or held is None:
         return
-    axis = dim % len(sizes(given))
-    if int(found[2]) == axis and sizes(given)[axis] == int(found[3]):
+    axis = dim % len(operand_sizes(given))
+    if int(found[2]) == axis and operand_sizes(given)[axis] == int(found[3]):
         text = f"`{index.text}` holds {index.value}, {axis_is(given, axis)}"
         yield Clash(text, (ClashSide(index), ClashSide(given, axis)))
 
@@ -146,9 +152,15 @@ def _beyond(call: FailedCall, given: Operand, index: Operand, dim: int) -> Itera
 def indexed(call: FailedCall) -> Iterator[Clash]:
     """There are as many indices as the source has places on the axis."""
     index, source, dim = call.tensor(2, "index"), call.tensor(3, "source"), call.number(1, "dim")
-    if index is None or source is None or dim is None or not sizes(source):
+    if index is None or source is None or dim is None or not operand_sizes(source):
         return
-    if len(sizes(index)) > 1 and call.match(r"Index (is )?(supposed|should) (to be|have)"):
+    if len(operand_sizes(index)) > 1 and call.match(r"Index (is )?(supposed|should) (to be|have)"):
         yield ranks(index, "one is wanted")
-    elif sizes(index) and call.match(r"Number of indices \(\d+\) should be equal to source\.size"):
-        yield from (pair(index, 0, source, dim),) if sizes(index)[0] != sizes(source)[dim] else ()
+    elif operand_sizes(index) and call.match(
+        r"Number of indices \(\d+\) should be equal to source\.size"
+    ):
+        yield from (
+            (pair(index, 0, source, dim),)
+            if operand_sizes(index)[0] != operand_sizes(source)[dim]
+            else ()
+        )

@@ -11,10 +11,10 @@ from shapetrace.explain.rules.clash import (
     Fix,
     axes,
     axis_is,
+    operand_sizes,
     pair,
     ranks,
     replace,
-    sizes,
 )
 from shapetrace.explain.rules.lookups import span
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
@@ -41,20 +41,20 @@ def classes(call: FailedCall) -> Iterator[Clash]:
     yield from _class_axis(call, logits, target)
     yield from _target_rank(call, logits, target)
     batch = call.match(r"input batch_size \((\d+)\) to match target batch_size \((\d+)\)")
-    first = sizes(logits)[:1] + sizes(target)[:1]
+    first = operand_sizes(logits)[:1] + operand_sizes(target)[:1]
     if batch is not None and first == (int(batch[1]), int(batch[2])):
         yield pair(logits, 0, target, 0)
     beyond = call.match(r"Target (-?\d+) is out of bounds")
     held = span(target)
-    known = beyond is not None and held is not None and len(sizes(logits)) > 1
-    if known and held is not None and (held[1] >= sizes(logits)[1] or held[0] < 0):
+    known = beyond is not None and held is not None and len(operand_sizes(logits)) > 1
+    if known and held is not None and (held[1] >= operand_sizes(logits)[1] or held[0] < 0):
         text = f"`{target.text}` holds {target.value}, {axis_is(logits, 1)} (classes)"
         yield Clash(text, (ClashSide(target), ClashSide(logits, 1)))
     weight = call.match(r"all (\d+) classes .* weight tensor of shape: \[(\d+)\]")
     given = call.tensor(2, "weight")
     if weight is None or given is None:
         return
-    if sizes(logits)[1:2] + sizes(given) == (int(weight[1]), int(weight[2])):
+    if operand_sizes(logits)[1:2] + operand_sizes(given) == (int(weight[1]), int(weight[2])):
         yield pair(logits, 1, given, 0)
 
 
@@ -63,17 +63,18 @@ def _class_axis(call: FailedCall, logits: Operand, target: Operand) -> Iterator[
     found = call.match(r"Expected target size \[([\d, ]*)\], got \[([\d, ]*)\]")
     both = call.match(r"got input: \[([\d, ]*)\] , target: \[([\d, ]*)\]")
     if found is None and (
-        both is None or (sizes(logits), sizes(target)) != (sizes_in(both[1]), sizes_in(both[2]))
+        both is None
+        or (operand_sizes(logits), operand_sizes(target)) != (sizes_in(both[1]), sizes_in(both[2]))
     ):
         return
     if found is not None and (
-        sizes(target) != sizes_in(found[2])
-        or (sizes(logits)[:1] + sizes(logits)[2:]) != sizes_in(found[1])
+        operand_sizes(target) != sizes_in(found[2])
+        or (operand_sizes(logits)[:1] + operand_sizes(logits)[2:]) != sizes_in(found[1])
     ):
         return
-    rank = len(sizes(logits))
-    moved = (*sizes(logits)[:1], *sizes(logits)[1:-1])
-    last = moved == sizes(target) and rank > 2  # noqa: PLR2004 - batch, classes and more
+    rank = len(operand_sizes(logits))
+    moved = (*operand_sizes(logits)[:1], *operand_sizes(logits)[1:-1])
+    last = moved == operand_sizes(target) and rank > 2  # noqa: PLR2004 - batch, classes and more
     fixes: tuple[Fix, ...] = ()
     note = ""
     if last:
@@ -82,15 +83,15 @@ def _class_axis(call: FailedCall, logits: Operand, target: Operand) -> Iterator[
         source = source or f"{logits.text}.permute({order})"
         fixes = (replace(logits, source),)
         note = "; classes belong on axis 1"
-    for axis in range(1, len(sizes(target))):
-        if axis + 1 < rank and sizes(logits)[axis + 1] != sizes(target)[axis]:
+    for axis in range(1, len(operand_sizes(target))):
+        if axis + 1 < rank and operand_sizes(logits)[axis + 1] != operand_sizes(target)[axis]:
             yield pair(logits, axis + 1, target, axis, *fixes, note=note)
             return
 
 
 def _target_rank(call: FailedCall, logits: Operand, target: Operand) -> Iterator[Clash]:
     """Class numbers with an axis too many."""
-    rank, have = len(sizes(logits)), len(sizes(target))
+    rank, have = len(operand_sizes(logits)), len(operand_sizes(target))
     flat = call.match(r"0D or 1D target tensor expected")
     spatial = call.match(r"only batches of spatial targets supported \(3D tensors\)")
     wanted = 1 if flat is not None else 3
@@ -99,7 +100,7 @@ def _target_rank(call: FailedCall, logits: Operand, target: Operand) -> Iterator
     if "float" in target.dtype:
         return  # meant as probabilities, of which torch says nothing here
     fixes: tuple[Fix, ...] = ()
-    if have == rank and sizes(target)[1] == 1:
+    if have == rank and operand_sizes(target)[1] == 1:
         fixes = (replace(target, f"{target.text}.squeeze(1)"),)
     yield ranks(target, f"class numbers for {axes(rank)} of `{logits.text}` have {wanted}", *fixes)
 
@@ -110,7 +111,7 @@ def elementwise(call: FailedCall) -> Iterator[Clash]:
     given, target = call.tensor(0, "input"), call.tensor(1, "target")
     same = call.match(r"size \(torch\.Size\(\[([\d, ]*)\]\)\).* size \(torch\.Size\(\[([\d, ]*)\]")
     if given is not None and target is not None and same is not None:
-        if (sizes(target), sizes(given)) == (sizes_in(same[1]), sizes_in(same[2])):
+        if (operand_sizes(target), operand_sizes(given)) == (sizes_in(same[1]), sizes_in(same[2])):
             yield from _different(given, target)
         return
     found = call.match(
@@ -123,23 +124,25 @@ def elementwise(call: FailedCall) -> Iterator[Clash]:
 
 
 def _different(given: Operand, target: Operand) -> Iterator[Clash]:
-    a, b = sizes(given), sizes(target)
+    a, b = operand_sizes(given), operand_sizes(target)
     if len(a) == len(b):
         for axis, (left, right) in enumerate(zip(a, b, strict=True)):
             if left != right:
                 yield pair(given, axis, target, axis)
                 return
     longer, shorter = (given, target) if len(a) > len(b) else (target, given)
-    more = len(sizes(longer)) - len(sizes(shorter))
-    ones = [axis for axis, size in enumerate(sizes(longer)) if size == 1]
-    rest = tuple(size for size in sizes(longer) if size != 1)
+    more = len(operand_sizes(longer)) - len(operand_sizes(shorter))
+    ones = [axis for axis, size in enumerate(operand_sizes(longer)) if size == 1]
+    rest = tuple(size for size in operand_sizes(longer) if size != 1)
     fixes: tuple[Fix, ...] = ()
     note = ""
-    if len(ones) == more == 1 and rest == sizes(shorter):
-        fixes = (replace(longer, f"{longer.text}.squeeze({ones[0] - len(sizes(longer))})"),)
+    if len(ones) == more == 1 and rest == operand_sizes(shorter):
+        fixes = (replace(longer, f"{longer.text}.squeeze({ones[0] - len(operand_sizes(longer))})"),)
         note = f", one of them (axis {ones[0]}) of size 1"
-    text = f"`{longer.text}` has {axes(len(sizes(longer)))}{note}, `{shorter.text}` has "
-    yield Clash(f"{text}{len(sizes(shorter))}", (ClashSide(longer), ClashSide(shorter)), fixes)
+    text = f"`{longer.text}` has {axes(len(operand_sizes(longer)))}{note}, `{shorter.text}` has "
+    yield Clash(
+        f"{text}{len(operand_sizes(shorter))}", (ClashSide(longer), ClashSide(shorter)), fixes
+    )
 
 
 @rule(r"ctc_loss|CTCLoss")
@@ -148,17 +151,17 @@ def ctc(call: FailedCall) -> Iterator[Clash]:
     scores, targets = call.tensor(0, "log_probs"), call.tensor(1, "targets")
     lengths = call.tensor(2, "input_lengths")
     at_most = call.match(r"input_lengths to have value at most (\d+), but got value (\d+)")
-    if scores is None or not sizes(scores):
+    if scores is None or not operand_sizes(scores):
         return
-    if at_most is not None and lengths is not None and sizes(scores)[0] == int(at_most[1]):
+    if at_most is not None and lengths is not None and operand_sizes(scores)[0] == int(at_most[1]):
         text = f"`{lengths.text}` holds {lengths.value}, {axis_is(scores, 0)}"
         yield Clash(text, (ClashSide(lengths), ClashSide(scores, 0)))
     batch = call.match(r"to have size (\d+) at dimension 0, but got size (\d+) for argument #2")
-    of_both = sizes(scores)[1:2] + sizes(targets or scores)[:1]
+    of_both = operand_sizes(scores)[1:2] + operand_sizes(targets or scores)[:1]
     if batch is not None and targets is not None and of_both == (int(batch[1]), int(batch[2])):
         yield pair(scores, 1, targets, 0)
     for name, position in (("input_lengths", 2), ("target_lengths", 3)):
         given = call.tensor(position, name)
         said = f"{name} must be of size batch_size" in call.message
-        if said and given is not None and sizes(given) and len(sizes(scores)) > 2:  # noqa: PLR2004
+        if said and given is not None and operand_sizes(given) and len(operand_sizes(scores)) > 2:  # noqa: PLR2004
             yield pair(given, 0, scores, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, ClashSide, Fix, axis_is, ranks, sizes
+from shapetrace.explain.rules.clash import Clash, ClashSide, Fix, axis_is, operand_sizes, ranks
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def elements(call: FailedCall) -> Iterator[Clash]:
     """A view has as many elements as what it views."""
     found = call.match(r"shape '\[([-\d, ]*)\]' is invalid for input of size (\d+)")
     given = call.tensor(0, "input")
-    if found is None or given is None or prod(sizes(given)) != int(found[2]):
+    if found is None or given is None or prod(operand_sizes(given)) != int(found[2]):
         return
     wanted = sizes_in(found[1])
     asked = " x ".join(map(str, wanted))
@@ -39,7 +39,7 @@ def unflattened(call: FailedCall) -> Iterator[Clash]:
     if found is None or given is None:
         return
     axis, size = int(found[2]), int(found[3])
-    if axis < len(sizes(given)) and sizes(given)[axis] == size:
+    if axis < len(operand_sizes(given)) and operand_sizes(given)[axis] == size:
         wanted = sizes_in(found[1])
         known = prod(part for part in wanted if part != -1)
         asked = " x ".join(map(str, wanted))
@@ -68,9 +68,9 @@ def axis_out_of_range(call: FailedCall) -> Iterator[Clash]:
     given = call.tensor(0, "input", "self")
     found = call.match(r"in range of \[-(\d+), (\d+)\], but got (-?\d+)\)")
     ordered = call.match(r"input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)")
-    if given is None or not sizes(given):
+    if given is None or not operand_sizes(given):
         return
-    if found is not None and int(found[1]) == int(found[2]) + 1 == len(sizes(given)):
+    if found is not None and int(found[1]) == int(found[2]) + 1 == len(operand_sizes(given)):
         yield ranks(given, f"and axis {found[3]} is asked for")
-    elif ordered is not None and int(ordered[1]) == len(sizes(given)):
+    elif ordered is not None and int(ordered[1]) == len(operand_sizes(given)):
         yield ranks(given, f"and {ordered[2]} are put in order")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.explain.rules.clash import Clash, ClashSide, axis_is, sizes
+from shapetrace.explain.rules.clash import Clash, ClashSide, axis_is, operand_sizes
 from shapetrace.explain.rules.registry import FailedCall, rule, sizes_in
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def unpacked(call: FailedCall) -> Iterator[Clash]:
     if split is not None and axis is not None and size is not None and size > 0:
         yield Clash(
             f"{axis_is(split, axis)}, split by {size} it gives {count} pieces for {words}",
-            (ClashSide(split, axis % len(sizes(split))),),
+            (ClashSide(split, axis % len(operand_sizes(split))),),
         )
     else:
         kind = "pieces" if split is not None else "values"
@@ -50,8 +50,11 @@ def sections(call: FailedCall) -> Iterator[Clash]:
     if found is None or given is None:
         return
     axis, size, pieces = int(found[2]), int(found[1]), sizes_in(found[3])
-    if -len(sizes(given)) <= axis < len(sizes(given)) and sizes(given)[axis] == size:
+    if (
+        -len(operand_sizes(given)) <= axis < len(operand_sizes(given))
+        and operand_sizes(given)[axis] == size
+    ):
         total = " + ".join(map(str, pieces))
-        axis %= len(sizes(given))
+        axis %= len(operand_sizes(given))
         text = f"{axis_is(given, axis)}, and {total} is {sum(pieces)}"
         yield Clash(text, (ClashSide(given, axis),))

@@ -46,7 +46,7 @@ def tensor_names(path: Path) -> list[str]:
         return list(file.keys())
 
 
-def dtype_of(directory: Path) -> str | None:
+def weights_dtype(directory: Path) -> str | None:
     """The dtype that most numbers of a directory's weights have, in torch's name.
 
     Told from the files' headers; None where no tensor is in floating point.

@@ -4,7 +4,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, finfo, float32
 from torch.nn.functional import softmax
 
-MINUS_INFINITY = float("-inf")
+_MINUS_INFINITY = float("-inf")
 LOWEST = finfo(float32).tiny
 """Lowest temperature that is not 0 in the type that is divided in."""
 
@@ -24,7 +24,7 @@ def tempered(
 def only_top_k(logits: Float[Tensor, "B vocab_size"], k: int) -> Float[Tensor, "B vocab_size"]:
     """The `k` highest scores, and those equal to the last of them; Fan et al. 2018."""
     highest: Float[Tensor, "B k"] = logits.topk(min(k, logits.shape[-1])).values
-    return logits.masked_fill(logits < highest[:, -1:], MINUS_INFINITY)
+    return logits.masked_fill(logits < highest[:, -1:], _MINUS_INFINITY)
 
 
 def only_top_p(logits: Float[Tensor, "B vocab_size"], p: float) -> Float[Tensor, "B vocab_size"]:
@@ -34,4 +34,4 @@ def only_top_p(logits: Float[Tensor, "B vocab_size"], p: float) -> Float[Tensor,
     up_to_here: Float[Tensor, "B vocab_size"] = softmax(ascending, dim=-1).cumsum(dim=-1)
     out: Bool[Tensor, "B vocab_size"] = up_to_here <= 1 - p
     out[:, -1] = False
-    return logits.masked_fill(out.scatter(-1, order, out), MINUS_INFINITY)
+    return logits.masked_fill(out.scatter(-1, order, out), _MINUS_INFINITY)

@@ -18,7 +18,7 @@ from shapetrace.model.config import ModelConfig
 from shapetrace.model.decoder import Decoder
 from shapetrace.model.encoder_decoder import EncoderDecoder
 from shapetrace.model.errors import ModelError
-from shapetrace.model.generation.sampling import Sampling, choose
+from shapetrace.model.generation.sampling import Sampling, choose_token
 from shapetrace.model.layers.attention import Attention
 from shapetrace.model.layers.cache import Cache
 from shapetrace.model.seeds import SEEDS
@@ -89,7 +89,7 @@ class GenerationInput:
         return [list(prompt) for prompt in self.prompts for _ in range(self.samples)]
 
 
-def generate(
+def generate_tokens(
     model: Decoder | EncoderDecoder, request: GenerationInput, on_token: OnToken | None = None
 ) -> Generated:
     """Continue each prompt (or write what belongs to each source) token by token.
@@ -103,12 +103,12 @@ def generate(
     Raises:
         ModelError: The request does not suit the model; told before anything runs.
     """
-    check(model.config, request)
+    check_input(model.config, request)
     with torch.inference_mode():
         return _Run(model, request, on_token).run()
 
 
-def check(config: ModelConfig, request: GenerationInput) -> None:
+def check_input(config: ModelConfig, request: GenerationInput) -> None:
     """Refuse what the model cannot do.
 
     Raises:
@@ -205,7 +205,7 @@ class _Run:
             self.model, rows, memory, self.cache.memory_mask, self.like.device
         )
         final: Float[Tensor, "B vocab_size"] = logits[range(len(rows)), last]
-        return choose(final, self.request.sampling, self.generators)
+        return choose_token(final, self.request.sampling, self.generators)
 
     def note(self, tokens: list[int], n: int, seconds: float) -> None:
         """Keep what a step made, and tell whoever listens."""
@@ -241,7 +241,7 @@ def advance(
 ) -> Int[Tensor, " B"]:
     """One step with the cache: read the new tokens, choose the next."""
     logits: Float[Tensor, "B vocab_size"] = model.extend(token_ids, cache)
-    next_ids: Int[Tensor, " B"] = choose(logits, sampling, generators)
+    next_ids: Int[Tensor, " B"] = choose_token(logits, sampling, generators)
     return next_ids
 
 

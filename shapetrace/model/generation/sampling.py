@@ -64,7 +64,7 @@ def filtered(
     return logits
 
 
-def choose(
+def choose_token(
     logits: Float[Tensor, "B vocab_size"], sampling: Sampling, generators: Sequence[Generator]
 ) -> Int[Tensor, " B"]:
     """The next token of each text.

@@ -2,7 +2,7 @@
 
 from shapetrace.model.training.checkpoint import load_state, save_checkpoint
 from shapetrace.model.training.data import Data, MaskedText, Pairs, Text, TrainingBatch
-from shapetrace.model.training.loop import Progress, train
+from shapetrace.model.training.loop import Progress, take_steps
 from shapetrace.model.training.objective import loss_of, mean_loss
 from shapetrace.model.training.settings import TrainingSettings
 from shapetrace.model.training.trainer import Trainer
@@ -20,5 +20,5 @@ __all__ = [
     "loss_of",
     "mean_loss",
     "save_checkpoint",
-    "train",
+    "take_steps",
 ]

@@ -51,7 +51,7 @@ def save_checkpoint(
         ModelError: The directory is there and no checkpoint, or cannot be written.
     """
     target = Path(path).resolve()
-    check_place(target)
+    check_checkpoint_place(target)
     new, old = _beside(target, "new"), _beside(target, "old")
     try:
         _recover(target)
@@ -75,7 +75,7 @@ def save_checkpoint(
         raise
 
 
-def check_place(path: str | Path) -> None:
+def check_checkpoint_place(path: str | Path) -> None:
     """Refuse a place for checkpoints that holds something else.
 
     Raises:

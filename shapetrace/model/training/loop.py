@@ -36,7 +36,7 @@ class Progress:
     held_out_loss: float | None = None
 
 
-def train(
+def take_steps(
     trainer: Trainer,
     *,
     save: Callable[[], None] = lambda: None,

@@ -31,7 +31,7 @@ class Canvas:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ResultFormat:
     """A way to show a result.
 
     Attributes:
@@ -44,7 +44,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Reporter(Form):
+class Reporter(ResultFormat):
     """A format of a trace's report.
 
     Attributes:
@@ -78,18 +78,18 @@ REPORTERS: tuple[Reporter, ...] = (TABLE, JSON, CSV, MARKDOWN)
 
 GENERATION: tuple[Reporter, ...] = (TABLE, JSON, CSV, MARKDOWN)
 ATTENTION: tuple[Reporter, ...] = (TABLE, JSON, CSV)
-FINDINGS: tuple[Form, ...] = (
-    Form("full", (".txt",)),
-    Form("concise", ()),
+FINDINGS: tuple[ResultFormat, ...] = (
+    ResultFormat("full", (".txt",)),
+    ResultFormat("concise", ()),
     JSON,
-    Form("github", ()),
+    ResultFormat("github", ()),
 )
 """What other results can be shown in, by files of their own; the first is for a screen."""
 
-_Form = TypeVar("_Form", bound=Form)
+_Form = TypeVar("_Form", bound=ResultFormat)
 
 
-def choose(name: str | None, output: Path | None, offered: Sequence[_Form]) -> _Form:
+def choose_format(name: str | None, output: Path | None, offered: Sequence[_Form]) -> _Form:
     """The format that is asked for by name, else by the output file's suffix, else the first.
 
     Args:

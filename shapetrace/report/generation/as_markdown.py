@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shapetrace.report.formats.as_markdown import listing, safe, small
-from shapetrace.report.generation.parts import passes, shapes, sums
+from shapetrace.report.generation.parts import generation_sums, passes, shapes
 from shapetrace.report.generation.tensors import tensors_by_run
 
 if TYPE_CHECKING:
@@ -23,5 +23,5 @@ def render(generation: Generation, _canvas: Canvas, language: Language = "en") -
     for group in tensors_by_run(generation, language):
         title, rows = shapes(group, language)
         blocks += [f"**{safe(title)}**", small(rows)]
-    blocks.append(listing(list(sums(generation, language))))
+    blocks.append(listing(list(generation_sums(generation, language))))
     return "\n\n".join(blocks) + "\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.report.generation.parts import passes, shapes, sums
+from shapetrace.report.generation.parts import generation_sums, passes, shapes
 from shapetrace.report.generation.tensors import tensors_by_run
 from shapetrace.report.layout.grid import Pen
 from shapetrace.report.layout.small import small_table
@@ -22,6 +22,6 @@ def render(generation: Generation, canvas: Canvas, language: Language = "en") ->
     for group in tensors_by_run(generation, language):
         title, rows = shapes(group, language)
         lines += [pen.paint(title, "bold"), *small_table(rows, pen, canvas.width), ""]
-    for label, text in sums(generation, language):
+    for label, text in generation_sums(generation, language):
         lines += pen.labelled(label, text, "bold", canvas.width)
     return "".join(f"{line}\n" for line in lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.report.generation.records import runs, totals
+from shapetrace.report.generation.records import pass_runs, totals
 from shapetrace.report.language.words import word
 from shapetrace.report.layout.small import SmallTable
 from shapetrace.report.wording import cost
@@ -29,7 +29,7 @@ def passes(generation: Generation, language: Language) -> SmallTable:
     """The passes, equal ones in one row."""
     names = ("pass", "times", "n", "m", "FLOPs", "KV cache", "wall time")
     heading = tuple(word(name, language) for name in names)
-    cells = (heading, *(_pass_row(run, language) for run in runs(generation)))
+    cells = (heading, *(_pass_row(run, language) for run in pass_runs(generation)))
     shown = len(names) if generation.valued else len(names) - 1  # without values time says nothing
     return SmallTable(tuple(row[:shown] for row in cells), right=tuple(range(1, shown)))
 
@@ -76,7 +76,7 @@ def _sizes(first: Sequence[int], last: Sequence[int]) -> str:
     return " ".join(str(a) if a == b else f"{a}...{b}" for a, b in zip(first, last, strict=False))
 
 
-def sums(generation: Generation, language: Language) -> Iterator[tuple[str, str]]:
+def generation_sums(generation: Generation, language: Language) -> Iterator[tuple[str, str]]:
     """The totals: what each is called, and the number."""
     found = totals(generation)
     tokens = format_count(found["tokens"])

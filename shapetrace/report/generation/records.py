@@ -124,7 +124,7 @@ class PassRun:
         return f"{kind or self.kind}{times}: n = {self.span('n')}, m = {self.span('m')}"
 
 
-def runs(generation: Generation) -> list[PassRun]:
+def pass_runs(generation: Generation) -> list[PassRun]:
     """The passes folded: equal kinds together."""
     found: list[list[Pass]] = []
     for step in generation.passes:

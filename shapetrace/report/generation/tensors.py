@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shapetrace.report.document import Line, build_report, table_lines
-from shapetrace.report.generation.records import PassRun, runs
+from shapetrace.report.generation.records import PassRun, pass_runs
 
 if TYPE_CHECKING:
     from shapetrace.records.trace import Trace
@@ -37,7 +37,7 @@ def tensors_by_run(generation: Generation, language: Language) -> list[PassTenso
         return []
     by_pass = _lines_by_pass(trace, language)
     shown, start = [], 0
-    for run, count in zip(runs(generation), _kept(generation, trace), strict=True):
+    for run, count in zip(pass_runs(generation), _kept(generation, trace), strict=True):
         kept = by_pass[start : start + count]
         start += count
         shown.append(PassTensors(run, tuple(zip(kept[0], kept[-1], strict=False))))
@@ -47,7 +47,7 @@ def tensors_by_run(generation: Generation, language: Language) -> list[PassTenso
 def _kept(generation: Generation, trace: Trace) -> list[int]:
     """How many passes of each run stand in the folded trace."""
     left_out = sum(fold.times for fold in trace.folds)
-    counts = [len(run.passes) for run in runs(generation)]
+    counts = [len(run.passes) for run in pass_runs(generation)]
     if counts:
         counts[-1] -= left_out
     return counts

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from shapetrace.report.language.words import word
 from shapetrace.report.layout.grid import GAP
-from shapetrace.report.wording import calls_meaning, cost, sizes
+from shapetrace.report.wording import calls_meaning, cost, sizes_text
 from shapetrace.units import format_bytes
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _texts(report: Report, line: Line) -> tuple[str, ...]:
     return (
         label,
         row.marked_dims,
-        sizes(row),
+        sizes_text(row),
         row.dtype,
         format_bytes(row.bytes),
         cost(row),

@@ -11,7 +11,7 @@ from jaxtyping import jaxtyped
 from shapetrace.annotation.inference.dtypes import dtype_class
 from shapetrace.annotation.inference.infer import Wishes, infer
 from shapetrace.annotation.plan.annotation import Plain, Spelling
-from shapetrace.annotation.plan.annotation import render as as_text
+from shapetrace.annotation.plan.annotation import render_annotation as as_text
 from shapetrace.dims import Dim
 from shapetrace.records.structure import Structure
 from shapetrace.records.trace import Scope, Site, TensorRecord, Trace

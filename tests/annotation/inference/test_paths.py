@@ -12,7 +12,7 @@ from shapetrace.annotation.plan.annotation import (
     Plain,
     TupleOf,
     Union,
-    Unknown,
+    UnknownPart,
 )
 from shapetrace.capture.values.code_run import CodeRun
 
@@ -75,7 +75,7 @@ def test_ways_that_did_not_run(body, arguments, wanted):
         (X, (), NONE, Union((X, NONE))),
         (X, (), None, None),
         (PAIR, ("[1]",), NONE, TupleOf((X, Union((X, NONE))))),
-        (PAIR, ("[0]",), None, TupleOf((Unknown(), X))),
+        (PAIR, ("[0]",), None, TupleOf((UnknownPart(), X))),
         (Union((PAIR, NONE)), ("[1]",), Plain("int"), Union((TupleOf((X, Union((X, Plain("int"))))), NONE))),
         (X, ("[1]",), NONE, None),
     ],

@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from shapetrace.model import ModelError, from_pretrained
-from shapetrace.model.files.shards import INDEX, SINGLE, dtype_of
+from shapetrace.model.files.shards import INDEX, SINGLE, weights_dtype
 
 transformers = pytest.importorskip("transformers")
 
@@ -154,9 +154,9 @@ def test_the_dtype_is_that_of_most_numbers(tmp_path, dtype):
         "steps": torch.zeros(100, dtype=torch.int64),
     }
     save_file(tensors, tmp_path / SINGLE)
-    assert dtype_of(tmp_path) == dtype
+    assert weights_dtype(tmp_path) == dtype
 
 
 def test_weights_without_floating_point_have_no_dtype(tmp_path):
     save_file({"q": torch.zeros(4, dtype=torch.int8)}, tmp_path / SINGLE)
-    assert dtype_of(tmp_path) is None
+    assert weights_dtype(tmp_path) is None

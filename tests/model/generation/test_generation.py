@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from shapetrace.model import ModelConfig, ModelError, build, from_pretrained
-from shapetrace.model.generation import GenerationInput, Sampling, generate
+from shapetrace.model.generation import GenerationInput, Sampling, generate_tokens
 from shapetrace.model.generation.sampling import draw, filtered
 
 transformers = pytest.importorskip("transformers")
@@ -61,7 +61,7 @@ def test_greedy_tokens_are_theirs(tmp_path, name, attention):
     our_model = from_pretrained(tmp_path, config)
     ids = [5, 17, 3, 88, 42]
     wanted = their_greedy(their_model, ids, 40)
-    made = generate(our_model, GenerationInput(prompts=[ids], max_new_tokens=40))
+    made = generate_tokens(our_model, GenerationInput(prompts=[ids], max_new_tokens=40))
     assert list(made.rows[0]) == wanted
     assert len(set(wanted)) > 1  # something happens
 
@@ -71,7 +71,9 @@ def test_greedy_story_is_theirs():
     their_model = transformers.LlamaForCausalLM.from_pretrained(STORIES).eval()
     ids = [1, 403, 407, 261, 378]
     wanted = their_greedy(their_model, ids, 200)
-    made = generate(from_pretrained(STORIES), GenerationInput(prompts=[ids], max_new_tokens=200))
+    made = generate_tokens(
+        from_pretrained(STORIES), GenerationInput(prompts=[ids], max_new_tokens=200)
+    )
     assert list(made.rows[0])[: len(wanted)] == wanted
     assert len(wanted) == 200
 
@@ -144,11 +146,13 @@ PROMPTS = ([3, 1, 4, 1, 5, 9, 2], [6, 5], [3])
 @pytest.mark.parametrize("cache", [True, False])
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=1.0, seed=3)], ids=str)
 def test_a_batch_gives_each_what_it_gives_alone(model, sampling, cache):
-    together = generate(
+    together = generate_tokens(
         model, GenerationInput(prompts=PROMPTS, max_new_tokens=20, sampling=sampling, cache=cache)
     )
     alone = [
-        generate(model, GenerationInput(prompts=[prompt], max_new_tokens=20, sampling=sampling))
+        generate_tokens(
+            model, GenerationInput(prompts=[prompt], max_new_tokens=20, sampling=sampling)
+        )
         for prompt in PROMPTS
     ]
     assert together.rows == tuple(made.rows[0] for made in alone)
@@ -161,13 +165,13 @@ def test_an_encoder_decoder_batch_gives_each_what_it_gives_alone():
     )
     model = build(config).eval()
     rows = {
-        cache: generate(
+        cache: generate_tokens(
             model, GenerationInput(prompts=PROMPTS, max_new_tokens=12, start_id=7, cache=cache)
         ).rows
         for cache in (True, False)
     }
     alone = [
-        generate(model, GenerationInput(prompts=[p], max_new_tokens=12, start_id=7)).rows[0]
+        generate_tokens(model, GenerationInput(prompts=[p], max_new_tokens=12, start_id=7)).rows[0]
         for p in PROMPTS
     ]
     assert rows[True] == rows[False] == tuple(alone)
@@ -179,7 +183,7 @@ def test_the_seed_decides(model):
         request = GenerationInput(
             prompts=[[3, 1]], max_new_tokens=12, sampling=sampling, samples=samples
         )
-        return generate(model, request).rows
+        return generate_tokens(model, request).rows
 
     assert made(5) == made(5)
     assert made(5) != made(6)
@@ -189,10 +193,10 @@ def test_the_seed_decides(model):
 
 
 def test_a_stop_token_ends_a_text(model):
-    free = generate(model, GenerationInput(prompts=PROMPTS, max_new_tokens=20)).rows
+    free = generate_tokens(model, GenerationInput(prompts=PROMPTS, max_new_tokens=20)).rows
     stop = free[0][4]
     heard = []
-    stopped = generate(
+    stopped = generate_tokens(
         model, GenerationInput(prompts=PROMPTS, max_new_tokens=20, stop_ids=[stop]), heard.append
     ).rows
     for row, whole in zip(stopped, free, strict=True):
@@ -203,7 +207,7 @@ def test_a_stop_token_ends_a_text(model):
 
 def test_random_state_and_model_are_left_alone(model):
     state = torch.get_rng_state()
-    generate(
+    generate_tokens(
         model, GenerationInput(prompts=[[1]], max_new_tokens=3, sampling=Sampling(temperature=1.0))
     )
     assert torch.equal(torch.get_rng_state(), state)
@@ -225,18 +229,18 @@ REFUSED = (
 @pytest.mark.parametrize(("request_", "words"), REFUSED)
 def test_what_cannot_be_is_refused_before_it_starts(model, request_, words):
     with pytest.raises(ModelError, match=words):
-        generate(model, request_, lambda _: pytest.fail("it started"))
+        generate_tokens(model, request_, lambda _: pytest.fail("it started"))
 
 
 def test_all_positions_can_be_used(model):
-    made = generate(model, GenerationInput(prompts=[[1] * 30], max_new_tokens=11))
+    made = generate_tokens(model, GenerationInput(prompts=[[1] * 30], max_new_tokens=11))
     assert len(made.rows[0]) == 11
 
 
 def test_an_encoder_is_refused():
     model = build(ModelConfig.from_preset("tiny-encoder"))
     with pytest.raises(ModelError, match="generation needs a decoder"):
-        generate(model, GenerationInput(prompts=[[1]], max_new_tokens=1))
+        generate_tokens(model, GenerationInput(prompts=[[1]], max_new_tokens=1))
 
 
 @pytest.mark.parametrize(

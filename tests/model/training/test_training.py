@@ -21,9 +21,9 @@ from shapetrace.model.training import (
     load_state,
     mean_loss,
     save_checkpoint,
-    train,
+    take_steps,
 )
-from shapetrace.model.training.checkpoint import check_place
+from shapetrace.model.training.checkpoint import check_checkpoint_place
 from shapetrace.model.training.data import IGNORED, TrainingBatch
 from shapetrace.model.training.settings import TrainingOptions, learning_rate
 
@@ -160,7 +160,7 @@ def test_a_copy_task_is_learned(kind):
         ids = stream(6) * 70
         data, limit = (Text(ids), 0.1) if kind == "decoder" else (MaskedText(ids, 3, 24), 0.15)
     model = model_of(kind, init_std=0.1)
-    losses = train(Trainer(model, data, how))
+    losses = take_steps(Trainer(model, data, how))
     best = min(losses[-20:])
     # Before the first period is over, a decoder cannot know what comes.
     assert best < (limit if kind != "decoder" else math.log(20) * 6 / 24 / 4 + limit), best
@@ -169,7 +169,7 @@ def test_a_copy_task_is_learned(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_resumed_run_has_the_losses_of_an_uninterrupted_one(tmp_path, kind):
     how = TrainingSettings(steps=8, batch=4, seq=12, warmup=2, evaluate_every=3)
-    whole = train(Trainer(model_of(kind, dropout=0.2), data_of(kind), how))
+    whole = take_steps(Trainer(model_of(kind, dropout=0.2), data_of(kind), how))
     first = Trainer(model_of(kind, dropout=0.2), data_of(kind), how)
     torch.manual_seed(0)
     losses = [first.step() for _ in range(3)]
@@ -178,7 +178,7 @@ def test_a_resumed_run_has_the_losses_of_an_uninterrupted_one(tmp_path, kind):
     _, state = load_state(tmp_path / "c")
     second = Trainer(from_pretrained(tmp_path / "c").train(), data_of(kind), how)
     second.restore(state)
-    losses += train(second)
+    losses += take_steps(second)
     assert losses == pytest.approx(whole, abs=1e-6)
 
 
@@ -197,7 +197,7 @@ def test_accumulated_passes_make_the_step_of_one_large_batch():
 
 def test_bf16_runs_and_learns():
     how = TrainingSettings(steps=15, batch=4, seq=12, bf16=True, lr=5e-3)
-    losses = train(Trainer(model_of("decoder", attention="explicit"), data_of("decoder"), how))
+    losses = take_steps(Trainer(model_of("decoder", attention="explicit"), data_of("decoder"), how))
     assert losses[-1] < losses[0]
 
 
@@ -214,7 +214,7 @@ def test_learning_rate_rises_then_falls_as_a_cosine():
 def test_global_state_is_left_alone():
     trainer = Trainer(model_of("decoder"), data_of("decoder"), TrainingSettings(steps=2, seq=8))
     state, handler = torch.get_rng_state(), signal.getsignal(signal.SIGINT)
-    train(trainer)
+    take_steps(trainer)
     assert signal.getsignal(signal.SIGINT) is handler
     assert torch.equal(torch.get_rng_state(), state)
 
@@ -229,7 +229,7 @@ def test_ctrl_c_ends_the_step_and_saves():
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        train(trainer, save=lambda: saved.append(trainer.step_number), on_step=on_step)
+        take_steps(trainer, save=lambda: saved.append(trainer.step_number), on_step=on_step)
     signal.signal(signal.SIGINT, handler)
     assert saved == [3]
 
@@ -390,14 +390,14 @@ def test_a_training_that_diverges_says_so_and_saves_nothing():
         next(model.parameters()).fill_(float("nan"))
     trainer = Trainer(model, data_of("decoder"), TrainingSettings(seq=8, steps=2))
     with pytest.raises(ModelError, match="the loss of step 1 is nan: the training diverged"):
-        train(trainer, save=lambda: pytest.fail("it saved"))
+        take_steps(trainer, save=lambda: pytest.fail("it saved"))
 
 
 def test_a_place_that_cannot_be_written_to_is_refused_before_training():
     if not Path("/proc/self").exists():
         pytest.skip("no /proc here, where nobody can make a directory")
     with pytest.raises(ModelError, match="/proc cannot be written to"):
-        check_place("/proc/no-such/place")
+        check_checkpoint_place("/proc/no-such/place")
 
 
 def test_the_options_of_train_are_the_fields_of_its_settings():

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from shapetrace.errors import ShapetraceError
-from shapetrace.report import REPORTERS, choose
+from shapetrace.report import REPORTERS, choose_format
 
 
 @pytest.mark.parametrize(
@@ -21,12 +21,12 @@ from shapetrace.report import REPORTERS, choose
     ],
 )
 def test_choose(name, output, expected):
-    assert choose(name, None if output is None else Path(output), REPORTERS).name == expected
+    assert choose_format(name, None if output is None else Path(output), REPORTERS).name == expected
 
 
 def test_an_unknown_suffix_lists_the_choices():
     with pytest.raises(ShapetraceError) as caught:
-        choose(None, Path("out.xls"), REPORTERS)
+        choose_format(None, Path("out.xls"), REPORTERS)
     known = ", ".join(suffix for reporter in REPORTERS for suffix in reporter.suffixes)
     assert str(caught.value) == (
         f"cannot tell the format from the name 'out.xls': use {known}, or give --format"
@@ -35,7 +35,7 @@ def test_an_unknown_suffix_lists_the_choices():
 
 def test_an_unknown_name_gives_the_nearest():
     with pytest.raises(ShapetraceError, match="unknown format 'jsn': did you mean 'json'"):
-        choose("jsn", None, REPORTERS)
+        choose_format("jsn", None, REPORTERS)
 
 
 def test_names_and_suffixes_are_unique():
