@@ -6,6 +6,7 @@ process starts, is tested in a new one. Here is the server's program; `commands`
 talks with it: a line of JSON and two streams for each command, its number and its ending back.
 """
 
+import gc
 import json
 import os
 import runpy
@@ -58,6 +59,7 @@ if __name__ == "__main__":
     import shapetrace.api.transformer.train_run
     import shapetrace.cli  # noqa: F401
 
+    gc.collect()  # so that copies need not, each of all that was imported
     if os.path.isdir("/proc/self/task"):  # noqa: PTH112
         assert len(os.listdir("/proc/self/task")) == 1, "threads don't survive a fork"  # noqa: PTH208
     sys.argv = ["shapetrace", *serve(socket.socket(fileno=int(sys.argv[1])))]
