@@ -5,7 +5,7 @@ from dataclasses import asdict
 from types import SimpleNamespace
 
 import pytest
-import torch  # noqa: F401 - to stay after the runs in this process, which forget what they import
+import torch._dynamo  # noqa: F401 - to stay after runs in this process, which forget what they import
 
 from shapetrace.check.findings import Finding
 from shapetrace.pytest_plugin import Watcher
