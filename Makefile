@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN ?= $(VENV)/bin/
 # Two workers, so one thread each: torch's own threads would only fight over the cores.
+# Bytecode is kept, whatever the environment says: many tests start a process that imports torch.
 WORKERS ?= 2
 PYTEST_ARGS ?=
 
@@ -47,7 +48,7 @@ check: format-check lint types imports test
 
 # For the edit loop: no test that takes seconds, and no models of other people.
 quick: lint
-	OMP_NUM_THREADS=1 $(BIN)pytest -n $(WORKERS) --dist worksteal -m "not slow" \
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)pytest -n $(WORKERS) --dist worksteal -m "not slow" \
 	    --ignore=tests/covered $(PYTEST_ARGS)
 
 format-check:
@@ -63,7 +64,7 @@ imports:
 	$(BIN)lint-imports
 
 test:
-	OMP_NUM_THREADS=1 $(BIN)pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 format:
 	$(BIN)ruff format .

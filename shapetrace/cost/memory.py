@@ -65,8 +65,24 @@ def innermost_scope(trace: Trace, at: int) -> int | None:
 
 def distinct_parameters(trace: Trace) -> tuple[ParameterRecord, ...]:
     """Parameters without buffers, the first name of each tied one."""
-    first: dict[int | str, ParameterRecord] = {}
+    first = _first_names(trace)
+    return tuple(r for r in trace.parameters if not r.buffer and first[_place(r)] == r.path)
+
+
+def tied_to(trace: Trace) -> dict[str, str]:
+    """By each later name of a tied parameter or buffer, its first name."""
+    first = _first_names(trace)
+    return {r.path: first[_place(r)] for r in trace.parameters if first[_place(r)] != r.path}
+
+
+def _first_names(trace: Trace) -> dict[tuple[int, int] | str, str]:
+    """The first name of what lies at each place."""
+    first: dict[tuple[int, int] | str, str] = {}
     for record in trace.parameters:
-        if not record.buffer:  # what is packed or sparse has no storage to tell it by
-            first.setdefault(record.storage if record.storage >= 0 else record.path, record)
-    return tuple(first.values())
+        first.setdefault(_place(record), record.path)
+    return first
+
+
+def _place(record: ParameterRecord) -> tuple[int, int] | str:
+    """Where a parameter lies; what is packed or sparse has no storage to tell it by."""
+    return (record.storage, record.offset) if record.storage >= 0 else record.path

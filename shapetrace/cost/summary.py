@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
-from shapetrace.cost.memory import Peak, distinct_parameters, peak
+from shapetrace.cost.memory import Peak, distinct_parameters, peak, tied_to
 from shapetrace.cost.parts import PARTS, ModelPart, part_of
 from shapetrace.cost.prices import Prices, price
 from shapetrace.units import FLOP_CONVENTION
@@ -120,5 +120,5 @@ def _by_part(counted: list[tuple[ModelPart, int]]) -> ByPart:
 
 
 def _buffer_bytes(trace: Trace) -> int:
-    buffers = [record for record in trace.parameters if record.buffer]
-    return sum({r.storage if r.storage >= 0 else r.path: r.nbytes for r in buffers}.values())
+    tied = tied_to(trace)
+    return sum(r.nbytes for r in trace.parameters if r.buffer and r.path not in tied)

@@ -178,6 +178,8 @@ class ParameterRecord:
         buffer: Whether it is a buffer and not a parameter.
         dims: A meaning per axis; None before naming.
         gradient: Index into `Trace.storages` of its gradient; None where there was none.
+        offset: Elements before it in its storage: parameters that are parts of one flat
+            storage are told apart by it, tied ones are not.
     """
 
     path: str
@@ -189,6 +191,7 @@ class ParameterRecord:
     buffer: bool = False
     dims: tuple[Dim, ...] | None = None
     gradient: int | None = None
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from shapetrace.cost.memory import tied_to
 from shapetrace.report.language.words import word
 from shapetrace.report.layout.small import SmallTable
 from shapetrace.units import format_bytes, format_flops
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from shapetrace.cost.memory import Peak
     from shapetrace.cost.training import Training
@@ -43,26 +44,30 @@ def _training(trace: Trace) -> Training | None:
 def _gradients(trace: Trace, language: Language) -> SmallTable:
     heading = ("parameter", "shape", "gradient", "bytes")
     rows = [tuple(word(name, language) for name in heading)]
-    for label, record in _folded(trace.parameters):
+    for label, record in _folded(trace, language):
         shape = " ".join(map(str, record.shape))
         known = shape if record.gradient is not None else "-"
         rows.append((label, shape, known, format_bytes(record.nbytes)))
     return SmallTable(tuple(rows), (3,))
 
 
-def _folded(parameters: Sequence[ParameterRecord]) -> list[tuple[str, ParameterRecord]]:
-    """Parameters of equal layers once, with how many there are."""
+def _folded(trace: Trace, language: Language) -> list[tuple[str, ParameterRecord]]:
+    """Parameters of equal layers once, with how many there are; later names of tied ones marked."""
     found: dict[tuple[object, ...], list[ParameterRecord]] = {}
-    for record in parameters:
+    tied = tied_to(trace)
+    for record in trace.parameters:
         if record.buffer:
             continue
         pattern = re.sub(r"\.\d+\.", ".#.", record.path)
-        key = (pattern, record.shape, record.gradient is None)
+        key = (pattern, record.shape, record.gradient is None, record.path in tied)
         found.setdefault(key, []).append(record)
-    return [
-        (group[0].path + (f" ... x{len(group)}" if len(group) > 1 else ""), group[0])
-        for group in found.values()
-    ]
+    labels = []
+    for group in found.values():
+        label = group[0].path + (f" ... x{len(group)}" if len(group) > 1 else "")
+        if (first := tied.get(group[0].path)) is not None:
+            label += f" ({word('tied to', language)} {first})"
+        labels.append((label, group[0]))
+    return labels
 
 
 def _saved(training: Training, report: Report) -> SmallTable:
@@ -124,6 +129,7 @@ def training_json(trace: Trace) -> dict[str, Any] | None:
     training = _training(trace)
     if training is None:
         return None
+    tied = tied_to(trace)
     return {
         "parameter_bytes": training.parameter_bytes,
         "gradient_bytes": training.gradient_bytes,
@@ -153,6 +159,7 @@ def training_json(trace: Trace) -> dict[str, Any] | None:
                 "shape": list(record.shape),
                 "gradient_shape": None if record.gradient is None else list(record.shape),
                 "bytes": record.nbytes,
+                "tied_to": tied.get(record.path),
             }
             for record in trace.parameters
             if not record.buffer

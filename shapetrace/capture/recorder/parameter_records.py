@@ -55,7 +55,14 @@ def _record(
         -1 if block is None else block,
         trainable=tensor.requires_grad,
         buffer=kind == "buffer",
+        offset=0 if block is None else _offset(tensor),
     )
+
+
+def _offset(tensor: torch.Tensor) -> int:
+    """Elements before a tensor in its block; only plain layouts have a place in one."""
+    plain = tensor.layout == torch.strided and not tensor.is_nested
+    return int(tensor.storage_offset()) if plain else 0
 
 
 def _packed(model: nn.Module) -> Iterator[ParameterRecord]:

@@ -57,7 +57,7 @@ class Embedding(nn.Module):
             if position_ids is None:
                 x = x + self.position(x, start)
             else:
-                x = x + self.position.at(position_ids)
+                x = x + self.position.at(x, position_ids)
         if self.norm is not None:
             x = self.norm(x)
         return dropout(x, self.dropout) if self.training and self.dropout else x
@@ -90,7 +90,7 @@ class SegmentEmbedding(Embedding):
             if position_ids is None:
                 x = x + self.position(x, start)
             else:
-                x = x + self.position.at(position_ids)
+                x = x + self.position.at(x, position_ids)
         if self.norm is not None:
             x = self.norm(x)
         return dropout(x, self.dropout) if self.training and self.dropout else x

@@ -35,8 +35,11 @@ class LearnedPositions(nn.Module):
             raise ModelError(f"{start + n} tokens, but only {known} positions (`max_positions`)")
         return self.weight[start : start + n]
 
-    def at(self, position_ids: Int[Tensor, "B n"]) -> Float[Tensor, "B n d_model"]:
-        """The row of each position, where texts of a batch stand apart."""
+    def at(
+        self, x: Float[Tensor, "B n d_model"], position_ids: Int[Tensor, "B n"]
+    ) -> Float[Tensor, "B n d_model"]:
+        """A row for each of the tokens `x`, where texts of a batch stand apart."""
+        del x  # of their number and dtype: the weight has its own
         return embedding(position_ids, self.weight)
 
 
@@ -59,14 +62,16 @@ class SinusoidalPositions(nn.Module):
         angles: Float[Tensor, "n d_model"] = position[:, None] * frequencies
         return where(even, angles.sin(), angles.cos()).to(x.dtype)
 
-    def at(self, position_ids: Int[Tensor, "B n"]) -> Float[Tensor, "B n d_model"]:
-        """The row of each position, where texts of a batch stand apart."""
+    def at(
+        self, x: Float[Tensor, "B n d_model"], position_ids: Int[Tensor, "B n"]
+    ) -> Float[Tensor, "B n d_model"]:
+        """A row for each of the tokens `x`, where texts of a batch stand apart."""
         even: Bool[Tensor, " d_model"] = tensor(self.even, device=position_ids.device)
         frequencies: Float[Tensor, " d_model"] = tensor(
             self.frequencies, device=position_ids.device
         )
         angles: Float[Tensor, "B n d_model"] = position_ids[:, :, None] * frequencies
-        return where(even, angles.sin(), angles.cos())
+        return where(even, angles.sin(), angles.cos()).to(x.dtype)
 
 
 class RotaryPositions(nn.Module):

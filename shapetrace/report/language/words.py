@@ -61,6 +61,7 @@ _CHINESE = {
     "kept for the backward pass": "为反向传播保留",
     "largest": "最大的几项",
     "memory and work": "内存与计算量",
+    "tied to": "共享自",
     "peak beyond the parameters": "参数之外的峰值",
     "the same before there is a state": "同上，优化器状态尚未建立时",
     "none seen": "未见",

@@ -10,6 +10,7 @@ import torch
 
 from shapetrace.capture import record
 from shapetrace.capture.probing.probe import probe
+from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.subject import Subject
 from shapetrace.model import ModelConfig, build
 from shapetrace.naming.declared import declared_dims
@@ -78,7 +79,7 @@ def subject(config):
         return build(config.replaced(changed)).eval()
 
     def arguments(sizes, _):
-        return (), given(config, masked=False, **sizes)
+        return CallInputs(kwargs=given(config, masked=False, **sizes))
 
     return Subject(integers, dims, remade, arguments)
 

@@ -270,3 +270,12 @@ def test_no_temperature_makes_chances_that_are_no_numbers(temperature, dtype):
     chances = filtered(logits, Sampling(temperature=temperature)).double().softmax(-1)
     wanted = (logits.double() - 30).div(temperature).softmax(-1)
     torch.testing.assert_close(chances, wanted, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rope", "none"])
+def test_unequal_prompts_run_in_every_dtype(dtype, positions):
+    config = ModelConfig.from_preset("tiny-decoder").replaced({"positions": positions})
+    request = GenerationInput(prompts=[[1, 2, 3], [4]], max_new_tokens=3, sampling=Sampling())
+    made = generate_tokens(build(config, dtype=dtype).eval(), request)
+    assert [len(row) for row in made.rows] == [3, 3]
