@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from shapetrace.api.transformer.configuration import choose_config
+from shapetrace.api.transformer.choices import choose_config
 from shapetrace.api.transformer.forward import forward
 from shapetrace.api.transformer.generation import generate
 from shapetrace.api.transformer.training import train

@@ -11,7 +11,7 @@ import typer
 
 from shapetrace.errors import ShapetraceError
 from shapetrace.model import ModelError
-from shapetrace.model.seeds import check_seed
+from shapetrace.model.settings import check_seed
 from shapetrace.report.formats.reporters import (
     ATTENTION,
     FINDINGS,

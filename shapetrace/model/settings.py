@@ -1,4 +1,4 @@
-"""Values of configuration fields: checked against their type, or parsed from text."""
+"""Values of settings: fields checked against their type or parsed from text, and seeds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
 _NONE = ("none", "null", "")
 _LONGEST_SHOWN = 60
+SEEDS = 1 << 64
+"""As many as torch's generators take: one range for weights, inputs, draws and training."""
 
 
 def checked(name: str, value: object, kind: object) -> object:
@@ -90,3 +92,13 @@ def _inner(kind: object) -> object:
 def _words(kind: object) -> str:
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     return names.get(kind, str(kind)) if isinstance(kind, type) else str(kind)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that torch cannot take.
+
+    Raises:
+        ModelError: Naming the range.
+    """
+    if type(seed) is not int or not 0 <= seed < SEEDS:
+        raise ModelError(f"seed {seed!r}: give a whole number from 0 to {SEEDS - 1}")

@@ -7,8 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shapetrace.api.transformer.choices import check_run, check_tokenizer
-from shapetrace.api.transformer.configuration import choose_config, directory_of, name_of, plainly
+from shapetrace.api.transformer.choices import (
+    check_run,
+    check_tokenizer,
+    choose_config,
+    directory_of,
+    name_of,
+    plainly,
+)
 from shapetrace.api.transformer.inputs import only_text, text_inputs
 from shapetrace.api.transformer.runners import run_looking
 from shapetrace.errors import ShapetraceError, did_you_mean

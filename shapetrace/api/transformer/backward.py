@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from shapetrace.api.transformer.arguments import input_sizes, model_arguments
+from shapetrace.api.transformer.building import input_sizes, model_arguments
 from shapetrace.capture.recording import record
 from shapetrace.errors import ShapetraceError
 from shapetrace.model.training import loss_of

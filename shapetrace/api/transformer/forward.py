@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.api.transformer.choices import check_run, check_tokenizer, dtype_for
-from shapetrace.api.transformer.configuration import choose_config, directory_of, name_of
+from shapetrace.api.transformer.choices import (
+    check_run,
+    check_tokenizer,
+    choose_config,
+    directory_of,
+    dtype_for,
+    name_of,
+)
 from shapetrace.api.transformer.inputs import random_inputs, read_texts, text_inputs
 from shapetrace.api.transformer.requests import PassRequest
 from shapetrace.api.transformer.runners import run_pass

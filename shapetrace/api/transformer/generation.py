@@ -6,8 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shapetrace.api.transformer.choices import check_run, check_tokenizer, dtype_for
-from shapetrace.api.transformer.configuration import choose_config, directory_of, name_of, plainly
+from shapetrace.api.transformer.choices import (
+    check_run,
+    check_tokenizer,
+    choose_config,
+    directory_of,
+    dtype_for,
+    name_of,
+    plainly,
+)
 from shapetrace.api.transformer.inputs import read_texts
 from shapetrace.api.transformer.requests import GenerationRequest, OnText
 from shapetrace.api.transformer.runners import run_generation

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shapetrace.api.transformer.arguments import model_arguments
-from shapetrace.api.transformer.building import build_model
+from shapetrace.api.transformer.building import build_model, model_arguments
 from shapetrace.api.transformer.memory import (
     ITEM_BYTES,
     activation_bytes,

@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from shapetrace.api.transformer.arguments import input_sizes, model_arguments
 from shapetrace.api.transformer.backward import traced_backward
-from shapetrace.api.transformer.building import build_model, check_device, torch_dtype
-from shapetrace.api.transformer.configuration import plainly
+from shapetrace.api.transformer.building import (
+    build_model,
+    check_device,
+    input_sizes,
+    model_arguments,
+    torch_dtype,
+)
+from shapetrace.api.transformer.choices import plainly
 from shapetrace.api.transformer.memory import (
     ITEM_BYTES,
     activation_bytes,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from shapetrace.api.transformer.building import build_model, check_device
-from shapetrace.api.transformer.configuration import plainly
+from shapetrace.api.transformer.choices import plainly
 from shapetrace.api.transformer.data import batches_of
 from shapetrace.api.transformer.memory import ITEM_BYTES, check_fits, kept_bytes
 from shapetrace.api.transformer.requests import PassRequest, TrainingRequest

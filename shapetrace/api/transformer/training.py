@@ -5,8 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from shapetrace.api.transformer.choices import check_run, check_tokenizer
-from shapetrace.api.transformer.configuration import choose_config, directory_of, name_of, plainly
+from shapetrace.api.transformer.choices import (
+    check_run,
+    check_tokenizer,
+    choose_config,
+    directory_of,
+    name_of,
+    plainly,
+)
 from shapetrace.api.transformer.requests import TrainingRequest
 from shapetrace.api.transformer.runners import run_training
 from shapetrace.errors import ShapetraceError

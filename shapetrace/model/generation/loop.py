@@ -21,7 +21,7 @@ from shapetrace.model.errors import ModelError
 from shapetrace.model.generation.sampling import Sampling, choose_token
 from shapetrace.model.layers.attention import Attention
 from shapetrace.model.layers.cache import Cache
-from shapetrace.model.seeds import SEEDS
+from shapetrace.model.settings import SEEDS
 
 OnToken = Callable[[Sequence[int | None]], None]
 

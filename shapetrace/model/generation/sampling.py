@@ -9,7 +9,7 @@ from torch.nn.functional import softmax
 
 from shapetrace.model.errors import ModelError
 from shapetrace.model.generation.filters import only_top_k, only_top_p, tempered
-from shapetrace.model.seeds import check_seed
+from shapetrace.model.settings import check_seed
 
 
 @dataclass(frozen=True, kw_only=True)

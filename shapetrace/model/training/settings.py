@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from shapetrace.model.errors import ModelError
-from shapetrace.model.seeds import check_seed
+from shapetrace.model.settings import check_seed
 
 
 @dataclass(frozen=True, kw_only=True)

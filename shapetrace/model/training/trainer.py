@@ -11,7 +11,7 @@ from torch import Generator, Tensor, nn
 
 from shapetrace.model.errors import ModelError
 from shapetrace.model.layers.stack import Transformer
-from shapetrace.model.seeds import SEEDS
+from shapetrace.model.settings import SEEDS
 from shapetrace.model.training.data import Data, TrainingBatch
 from shapetrace.model.training.objective import logits_of, loss_of, mean_loss
 from shapetrace.model.training.settings import TrainingSettings, learning_rate
