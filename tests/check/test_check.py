@@ -360,3 +360,26 @@ def test_a_name_of_its_own_means_one_thing_in_a_call():
 def test_a_trace_without_annotations_has_no_findings():
     assert check(Trace("nothing")) == []
     assert str(check(Trace("nothing"))) == "[]"
+
+
+FEED = """
+import torch
+
+
+def make(n=5):
+    return torch.ones(2, n, 6)
+"""
+
+
+def test_inputs_of_a_function_are_made_at_other_sizes(checked, tmp_path):
+    source = """
+class Net(nn.Module):
+    def forward(self, x: Float[Tensor, "B 5 d"]) -> Float[Tensor, "B n d"]:
+        return x
+"""
+    (tmp_path / "feed.py").write_text(FEED, encoding="utf-8")
+    result = checked(source, inputs_file=f"{tmp_path / 'feed.py'}:make")
+    assert [(one.code, one.sizes) for one in result.findings if one.kind == "literal"] == [
+        ("ST101", (("n", 6),))
+    ]
+    assert result.notes == ()

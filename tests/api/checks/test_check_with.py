@@ -36,26 +36,3 @@ def test_an_error_inside_goes_on_with_the_findings_as_a_note():
     with pytest.raises(ZeroDivisionError) as raised, shapetrace.checking(model):
         model(torch.ones(2, 5, 6))
     assert "ST101" in raised.value.__notes__[-1]
-
-
-FEED = """
-import torch
-
-
-def make(n=5):
-    return torch.ones(2, n, 6)
-"""
-
-
-def test_inputs_of_a_function_are_made_at_other_sizes(checked, tmp_path):
-    source = """
-class Net(nn.Module):
-    def forward(self, x: Float[Tensor, "B 5 d"]) -> Float[Tensor, "B n d"]:
-        return x
-"""
-    (tmp_path / "feed.py").write_text(FEED, encoding="utf-8")
-    result = checked(source, inputs_file=f"{tmp_path / 'feed.py'}:make")
-    assert [(one.code, one.sizes) for one in result.findings if one.kind == "literal"] == [
-        ("ST101", (("n", 6),))
-    ]
-    assert result.notes == ()
