@@ -265,7 +265,7 @@ def record(
         >>> [tensor.shape for tensor in recording.trace.tensors]
         [(2, 4), (2, 3)]
     """
-    check_module(model)
+    check_module(model, optional=True)
     return Recording(
         model,
         wanted=wanted,

@@ -9,7 +9,7 @@ import torch
 
 from shapetrace.api.checks.tally import Checked, Tally
 from shapetrace.api.preparing.prepare import Prepared, prepare
-from shapetrace.api.preparing.probe_names import probed, unheard
+from shapetrace.api.preparing.probe_names import probed
 from shapetrace.api.preparing.request import Request
 from shapetrace.api.preparing.source_files import origin_file
 from shapetrace.capture.declared import bypass
@@ -21,6 +21,7 @@ from shapetrace.capture.source.discover import Wanted, reachable
 from shapetrace.capture.source.live_functions import searched_once
 from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.subject import Subject
+from shapetrace.capture.target.unheard import unheard
 from shapetrace.check import check
 from shapetrace.check.enforcement import unenforced
 from shapetrace.check.findings import by_accident, from_mismatches, from_unenforced

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +15,7 @@ from shapetrace.capture.source.live_functions import searched_once
 from shapetrace.capture.target.calling import call_model
 from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.subject import Subject
+from shapetrace.capture.target.unheard import unheard
 from shapetrace.naming.name_trace import Probing
 
 
@@ -25,7 +24,7 @@ def probed(
 ) -> tuple[Probing, Wanted]:
     """Probe a subject; one that raises on every weightless run is probed up to that point.
 
-    What the model prints is dropped: it prints it again in the real run.
+    What the model prints or warns of is dropped: it does so again in the real run.
 
     Args:
         subject: What to run.
@@ -44,18 +43,6 @@ def probed(
             return probing, wanted
         partly, entered = probe(replace(subject, run=_as_far_as_it_goes), tell)
         return (partly, entered) if partly.base is not None else (probing, wanted)
-
-
-@contextmanager
-def unheard() -> Iterator[None]:
-    """What a model prints, or logs about sizes that nobody asked for, is no news."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with redirect_stdout(io.StringIO()):
-            yield
-    finally:
-        logging.disable(before)
 
 
 def _as_far_as_it_goes(model: nn.Module, inputs: CallInputs) -> Any:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from torch import nn
 
-from shapetrace.api.preparing.probe_names import unheard
 from shapetrace.capture.target.calling import call_model
 from shapetrace.capture.target.inputs import CallInputs, from_specs
+from shapetrace.capture.target.unheard import unheard
 from shapetrace.dims.specs import TensorSpec
 from shapetrace.errors import ShapetraceError
 from shapetrace.records.trace import Failure, Trace

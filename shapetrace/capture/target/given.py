@@ -9,11 +9,12 @@ from torch import nn
 from shapetrace.errors import ShapetraceError, with_article
 
 
-def check_module(model: object) -> None:
+def check_module(model: object, *, optional: bool = False) -> None:
     """Refuse what is given in place of a model.
 
     Args:
-        model: A module; None where there is none to be named.
+        model: A module.
+        optional: Whether None will do, where there is none to be named.
 
     Raises:
         ShapetraceError: Saying what it is.
@@ -22,8 +23,10 @@ def check_module(model: object) -> None:
         raise ShapetraceError(
             f"{model.__name__} is a class, not a model; make one first: {model.__name__}(...)"
         )
-    if model is not None and not isinstance(model, nn.Module):
-        kind = with_article(type(model).__name__)
+    if optional and model is None:
+        return
+    if not isinstance(model, nn.Module):
+        kind = "None" if model is None else with_article(type(model).__name__)
         raise ShapetraceError(f"the model is {kind}, not an nn.Module; give a module")
 
 

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import io
-import logging
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +19,7 @@ from torch import nn
 from shapetrace.capture.random_state import same_random_state
 from shapetrace.capture.target.arguments import integers_in
 from shapetrace.capture.target.constructor import likely_arguments
+from shapetrace.capture.target.unheard import unheard
 from shapetrace.capture.values import members
 
 Facts = frozenset[tuple[object, ...]]
@@ -54,7 +52,7 @@ def remake(model: nn.Module) -> Remake | None:
     if _is_touched(model):
         return None
     facts = facts_of(model)
-    with _unheard():
+    with _aside():
         for found in (_by_configuration(model), *_by_constructor(model, facts)):
             if found is not None and found.integers and _makes(found, facts):
                 return found
@@ -95,22 +93,10 @@ def _is_touched(model: nn.Module) -> bool:
 
 
 @contextlib.contextmanager
-def _unheard() -> Iterator[None]:
+def _aside() -> Iterator[None]:
     """Without weights, words or a trace in the random generators."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with (
-            contextlib.redirect_stdout(io.StringIO()),
-            warnings.catch_warnings(),
-            same_random_state(),
-            torch.device("meta"),
-            torch.no_grad(),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)
+    with unheard(), same_random_state(), torch.device("meta"), torch.no_grad():
+        yield
 
 
 def _by_configuration(model: nn.Module) -> Remake | None:
