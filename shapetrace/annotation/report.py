@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,9 @@ _ONE_SIZE = (
     "at one size of the inputs alone: other sizes may not hold; name axes in --input "
     "(x:float32[B=2,n=16]), or give the function of --inputs whole numbers with defaults"
 )
+_NAMES = 6
+"""How many invented names are listed."""
+_WORD = re.compile(rb"\w+")
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 
 
@@ -69,7 +73,7 @@ def annotation_summary(
     *,
     equal: int = 0,
     runs: int = 0,
-    invented: int = 0,
+    invented: Sequence[str] = (),
 ) -> str:
     """What was annotated, what was left out and why, in a few lines.
 
@@ -80,7 +84,7 @@ def annotation_summary(
         root: Folder that paths are relative to.
         equal: In how many runs the outputs were equal to the old ones.
         runs: How many runs, each at sizes of its own, proved it; 0 to be silent of them.
-        invented: How many sizes have a name that nobody uses, such as ``x_1`` or ``n_or_1``.
+        invented: The names that nobody uses, such as ``x_1`` or ``n_or_1``, by function.
     """
     written = [one for file in files for one in file.written]
     if not written and not left_out:
@@ -102,13 +106,25 @@ def annotation_summary(
             else ("not compared: they differ from run to run without annotations too")
         )
         lines.append(f"outputs {same}")
-    if invented:
-        has = "has an invented name" if invented == 1 else "have invented names"
-        lines.append(f"{_many(invented, 'size')} {has} (x_1, n_or_1): rename at will")
+    if invented := _written(invented, files):
+        lines.append(_renamed(invented))
     if left_out:
         lines.append("left out:")
         lines += [f"  {line}" for line in _reasons(left_out, root)]
     return "\n".join(lines) + "\n"
+
+
+def _written(names: Sequence[str], files: Sequence[Rewritten]) -> list[str]:
+    """Those of some names that stand in the new sources; a weakened annotation may not have one."""
+    words = {word for file in files for word in _WORD.findall(file.new)}
+    return [name for name in names if name.encode() in words]
+
+
+def _renamed(invented: Sequence[str]) -> str:
+    has = "has an invented name" if len(invented) == 1 else "have invented names"
+    names = list(dict.fromkeys(invented))
+    shown = ", ".join(names[:_NAMES]) + (", ..." if len(names) > _NAMES else "")
+    return f"{_many(len(invented), 'size')} {has} ({shown}): rename at will"
 
 
 def _reasons(left_out: Sequence[LeftOut], root: Path, limit: int = 40) -> Iterator[str]:

@@ -60,5 +60,15 @@ def test_summary(tmp_path):
     )
 
 
+def test_invented_names_are_those_that_were_written(tmp_path):
+    written = (Written(1, "f", "x", "argument"),)
+    file = Rewritten(str(tmp_path / "a.py"), b"a", b'x: "B x_1 n_or_1"', written)
+    said = annotation_summary([file], [], 0, tmp_path, invented=("n_or_1", "x_1", "y_1"))
+    assert "2 sizes have invented names (n_or_1, x_1): rename at will\n" in said
+    said = annotation_summary([file], [], 0, tmp_path, invented=("x_1", "y_1"))
+    assert "1 size has an invented name (x_1): rename at will\n" in said
+    assert "invented" not in annotation_summary([file], [], 0, tmp_path, invented=("y_1",))
+
+
 def test_nothing_to_add_is_said_in_words(tmp_path):
     assert annotation_summary([], [], 0, tmp_path).startswith("nothing to add: ")

@@ -76,13 +76,13 @@ class Inferred:
         files: One plan per file that has anything to annotate.
         left_out: What gets none, and why.
         tensors: How many parameters and returns held a tensor in some call.
-        invented: How many sizes of parameters and returns have a name that nobody uses.
+        invented: The names of sizes of parameters and returns that nobody uses, by function.
     """
 
     files: tuple[FilePlan, ...]
     left_out: tuple[LeftOut, ...]
     tensors: int
-    invented: int = 0
+    invented: tuple[str, ...] = ()
 
 
 def infer(
@@ -109,7 +109,7 @@ def infer(
     """
     wishes = wishes or Wishes()
     found = calls_of(traces, sources.keys(), owned)
-    plans, left_out, tensors, invented = [], [], 0, 0
+    plans, left_out, tensors, invented = [], [], 0, []
     for file, source in sources.items():
         slugs = Slugs()
         by_line = {signature.line: signature for signature in signatures(source)}
@@ -138,9 +138,9 @@ def infer(
         unseen = list(_unseen(file, by_line, found, structures, wishes))
         left_out += [*unseen, *(() if wishes.only else fields_left_out(file, source, structures))]
         tensors += sum(draft.tensors for draft in drafts) + len(unseen)
-        invented += sum(draft.invented for draft in drafts)
+        invented += [name for draft in drafts for name in draft.invented]
     files = tuple(plan for plan in plans if plan.functions)
-    return Inferred(files, tuple(left_out), tensors, invented)
+    return Inferred(files, tuple(left_out), tensors, tuple(invented))
 
 
 def _unseen(
@@ -173,7 +173,7 @@ class _Draft:
     paths: Paths = NO_PATHS
     left_out: list[LeftOut] = field(default_factory=list)
     tensors: int = 0
-    invented: int = 0
+    invented: tuple[str, ...] = ()
 
     def plan(self) -> FunctionPlan:
         """The function's annotations."""
@@ -188,7 +188,7 @@ class _Draft:
             if (annotation := self._parameter(parameter, names)) is not None
         ]
         returns = self._returned(names)
-        self.invented = len(names.invented)
+        self.invented = tuple(sorted(names.invented))
         variables = tuple(self._variables(names)) if self.wishes.locals != "none" else ()
         return FunctionPlan(
             function.line,

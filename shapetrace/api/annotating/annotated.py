@@ -23,7 +23,7 @@ class Annotated:
             bit; none where the model itself does not give the same bits twice.
         runs: Sizes of the inputs' named axes in each run.
         root: The folder that the files belong to.
-        invented: How many sizes of parameters and returns have a name that nobody uses.
+        invented: The names of sizes of parameters and returns that nobody uses, by function.
     """
 
     files: tuple[Rewritten, ...]
@@ -33,7 +33,7 @@ class Annotated:
     equal: int
     runs: tuple[tuple[tuple[str, int], ...], ...]
     root: Path
-    invented: int = 0
+    invented: tuple[str, ...] = ()
 
     def diff(self) -> str:
         """The changes, as a unified diff."""
