@@ -111,20 +111,20 @@ def _of_mismatch(trace: Trace, found: Mismatch, sizes: NamedSizes) -> Finding:
     site = trace.sites[record.site]
     rule = rule_of(found.kind)
     return Finding(
-        rule.code,
-        rule.name,
-        found.kind,
-        found.file,
-        found.line,
-        site.function,
-        site.name + record.element,
-        found.path,
-        found.reasons,
-        found.observed,
-        found.annotated,
-        found.fix,
-        found.calls,
-        sizes,
+        code=rule.code,
+        rule=rule.name,
+        kind=found.kind,
+        file=found.file,
+        line=found.line,
+        function=site.function,
+        name=site.name + record.element,
+        path=found.path,
+        reasons=found.reasons,
+        observed=found.observed,
+        annotated=found.annotated,
+        fix=found.fix,
+        calls=found.calls,
+        sizes=sizes,
     )
 
 
@@ -196,18 +196,18 @@ def _of_unenforced(found: Unenforced) -> Finding:
         why = "it has no decorator, and no import hook is in force"
         fix = "write @jaxtyped(typechecker=beartype) above it, or install jaxtyping's import hook"
     return Finding(
-        rule.code,
-        rule.name,
-        found.kind,
-        one.file,
-        one.line,
-        one.function,
-        "",
-        "",
-        (f"the annotations of `{one.function}` ({names}) are not enforced: {why}",),
-        "",
-        "",
-        fix,
+        code=rule.code,
+        rule=rule.name,
+        kind=found.kind,
+        file=one.file,
+        line=one.line,
+        function=one.function,
+        name="",
+        path="",
+        reasons=(f"the annotations of `{one.function}` ({names}) are not enforced: {why}",),
+        observed="",
+        annotated="",
+        fix=fix,
     )
 
 

@@ -125,7 +125,16 @@ def fit(
     pairs = align(axes, shape)
     if pairs is None:
         written = " ".join(print_axis(axis) for axis in axes)
-        return bindings, [Conflict("rank", source, None, written, len(shape), _rank(axes))]
+        return bindings, [
+            Conflict(
+                kind="rank",
+                source=source,
+                axis=None,
+                written=written,
+                observed=len(shape),
+                expected=_rank(axes),
+            )
+        ]
     grown = dict(bindings)
     conflicts = [
         replace(conflict, source=source, axis=number)
@@ -180,7 +189,14 @@ def _check(
 def _check_literal(axis: Fixed, size: int) -> Conflict | None:
     if axis.size == size:
         return None
-    return Conflict("literal", 0, 0, print_axis(axis), size, axis.size)
+    return Conflict(
+        kind="literal",
+        source=0,
+        axis=0,
+        written=print_axis(axis),
+        observed=size,
+        expected=axis.size,
+    )
 
 
 def _check_name(axis: Named, size: int, grown: dict[str, Binding], source: int) -> Conflict | None:
@@ -189,7 +205,15 @@ def _check_name(axis: Named, size: int, grown: dict[str, Binding], source: int) 
     found = grown.setdefault(axis.name, Binding(axis.name, size, source))
     if found.size == size:
         return None
-    return Conflict("size", 0, 0, print_axis(axis), size, found.size, (found,))
+    return Conflict(
+        kind="size",
+        source=0,
+        axis=0,
+        written=print_axis(axis),
+        observed=size,
+        expected=found.size,
+        bound=(found,),
+    )
 
 
 def _check_expression(axis: Symbolic, size: int, grown: Bindings) -> Conflict | None:
@@ -205,7 +229,15 @@ def _check_expression(axis: Symbolic, size: int, grown: Bindings) -> Conflict | 
     if value == size:
         return None
     used = tuple(grown[name] for name in names_in(axis.text))
-    return Conflict("expression", 0, 0, print_axis(axis), size, value, used)
+    return Conflict(
+        kind="expression",
+        source=0,
+        axis=0,
+        written=print_axis(axis),
+        observed=size,
+        expected=value,
+        bound=used,
+    )
 
 
 def _check_variadic(
@@ -225,7 +257,15 @@ def _check_variadic(
         or (joined == earlier and axis.broadcastable)
     )
     if not fits:
-        return Conflict("variadic", 0, 0, print_axis(axis), shape, earlier, (found,))
+        return Conflict(
+            kind="variadic",
+            source=0,
+            axis=0,
+            written=print_axis(axis),
+            observed=shape,
+            expected=earlier,
+            bound=(found,),
+        )
     if found.broadcastable and joined is not None:
         grown[name] = replace(found, size=joined, broadcastable=axis.broadcastable)
     return None

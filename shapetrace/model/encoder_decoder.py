@@ -73,7 +73,14 @@ class CrossDecoder(Stack):
         past: LayerCache
         source: MemoryCache
         for layer, past, source in zip(self.blocks, cache.layers, cache.sources, strict=True):
-            x = layer(x, memory, None, memory_visible, rotation, past, source)
+            x = layer(
+                x,
+                memory,
+                memory_visible=memory_visible,
+                rotation=rotation,
+                cache=past,
+                source=source,
+            )
         if self.final_norm is not None:
             x = self.final_norm(x)
         return x

@@ -83,7 +83,16 @@ def build_report(
     prices = price(trace)
     rows, tree = _rows(trace, level, prices, language)
     totals = summarise(trace, prices)
-    return Report(trace, level, folded, language, rows, tree, totals, tuple(check(trace)))
+    return Report(
+        trace=trace,
+        level=level,
+        folded=folded,
+        language=language,
+        rows=rows,
+        tree=tree,
+        totals=totals,
+        mismatches=tuple(check(trace)),
+    )
 
 
 def _rows(

@@ -18,14 +18,10 @@ import torch
 from shapetrace.annotation import Wishes, write_in_place
 from shapetrace.api.annotating.annotate import annotate_target
 from shapetrace.api.checks import check_target as check_runs
-from shapetrace.api.checks.check_target import _Checking, _probed_dims, check_target
-from shapetrace.api.preparing.prepare import read_inputs
-from shapetrace.api.preparing.probe_names import probed
+from shapetrace.api.checks.check_target import check_target
 from shapetrace.api.preparing.request import Request
 from shapetrace.capture.declared.evaluate import Declared, verdicts
-from shapetrace.capture.probing.resized_models import elsewhere, owned_sizes
 from shapetrace.capture.source.braces import filled
-from shapetrace.capture.target.target import resolve
 from shapetrace.check import check
 from shapetrace.check.findings import by_accident, from_mismatches
 from shapetrace.dims import Declaration, DeclaredShape
@@ -37,38 +33,24 @@ NAMES = ("B", "n", "d_model", "h", "d_k", "d_ff", "vocab_size", "h*d_k", "1", "7
 
 
 class Runs:
-    """A model's runs, recorded once."""
+    """A model's runs, recorded once, and how a check of the model judges each of them."""
 
     def __init__(self, request):
-        target, inputs = resolve(request.target), read_inputs(request)
-        model = target.build().eval()
-        self.owned = owned_sizes(model)
-        subject = target.subject(inputs)
-        probing, wanted = probed(subject)
-        run = _Checking(request, target, model, inputs, lambda _: None)
-        run.owned = self.owned
-        run.config = {n: s for n, s in subject.integers.items() if n in probing.moved}
-        seen = []
-        original = check_runs.check
-        check_runs.check = lambda trace, **_: seen.append(trace) or []
-        try:
-            run._as_asked(probing, wanted)
-            run._other_inputs(wanted)
-        finally:
-            check_runs.check = original
-        self.inputs = seen
-        self.models = [trace for _, _, trace in elsewhere(subject, probing, wanted)]
-        self.probed = _probed_dims(seen[0], probing, {})
+        self.judged = []
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(check_runs, "check", self._noted)
+            check_target(request)
+
+    def _noted(self, trace, **how):
+        self.judged.append((trace, how))
+        return []
 
     def findings(self, mutate=lambda trace: trace):
         """All that is found, in the order of the runs; the first suffices."""
-        for number, trace in enumerate(self.inputs):
+        for trace, how in self.judged:
             mutant = mutate(trace)
-            dims = self.probed if number == 0 else None
-            yield from from_mismatches(mutant, check(mutant, probed=dims, owned=self.owned))
-        for trace in self.models:
-            mutant = mutate(trace)
-            yield from by_accident(from_mismatches(mutant, check(mutant, pinned=())))
+            found = from_mismatches(mutant, check(mutant, **how))
+            yield from by_accident(found) if "pinned" in how else found
 
 
 @pytest.fixture(scope="module")
@@ -165,8 +147,9 @@ def test_the_model_is_right(runs):
 def survivors(runs, names):
     """Mutants of which nothing is found; how many were tried and found is printed."""
     places = {}
-    for record in runs.inputs[0].tensors:
-        place = place_of(runs.inputs[0], record)
+    trace = runs.judged[0][0]
+    for record in trace.tensors:
+        place = place_of(trace, record)
         if place is not None:
             places.setdefault(place, record.declared.shapes[0])
     tried, found, left = Counter(), Counter(), set()

@@ -121,13 +121,13 @@ def infer(
         paths = paths_of(source, ran[file]) if ran is not None and file in ran else {}
         drafts = [
             _Draft(
-                function,
-                signature,
-                calls[function],
-                structures,
-                wishes,
-                slugs,
-                paths.get(function.line, NO_PATHS),
+                function=function,
+                signature=signature,
+                calls=calls[function],
+                structures=structures,
+                wishes=wishes,
+                slugs=slugs,
+                paths=paths.get(function.line, NO_PATHS),
             )
             for function, signature in known.items()
             if wishes.include(function)

@@ -116,17 +116,17 @@ def _signature(
     node: FunctionNode, qualname: str, siblings: Sequence[ast.stmt], visible: frozenset[str]
 ) -> SourceSignature:
     return SourceSignature(
-        node.lineno,
-        qualname,
-        tuple(_parameters(node.args)),
-        "" if node.returns is None else ast.unparse(node.returns),
-        any(
+        line=node.lineno,
+        qualname=qualname,
+        parameters=tuple(_parameters(node.args)),
+        returns="" if node.returns is None else ast.unparse(node.returns),
+        may_return_none=any(
             isinstance(inner, ast.Return) and (inner.value is None or _is_none(inner.value))
             for inner in own_nodes(node.body)
         ),
-        _left_alone(node, siblings),
-        tuple(bindings_of(node)),
-        visible,
+        left_alone=_left_alone(node, siblings),
+        bindings=tuple(bindings_of(node)),
+        visible=visible,
     )
 
 

@@ -210,7 +210,9 @@ class _Observer:
 
         other = replace(subject, arguments=arguments, build=build)
         sizes = base.sizes[:2]
-        return Running(model, other, calls, sizes, base.name, base.config), target
+        return Running(
+            model=model, subject=other, calls=calls, sizes=sizes, name=base.name, config=base.config
+        ), target
 
     def _case(
         self,

@@ -112,7 +112,9 @@ def _layer(look: Look, inputs: Inputs, config: ModelConfig) -> Layer:
         visible = tuple(map(tuple, look.visible[0, 0].tolist()))
     # An eighth of what Python's own numbers take, which long texts have millions of.
     rows = tuple(tuple(array("f", row.tolist()) for row in head) for head in look.weights[0])
-    return Layer(look.path, look.cross, queries, keys, rows, visible)
+    return Layer(
+        path=look.path, cross=look.cross, queries=queries, keys=keys, weights=rows, visible=visible
+    )
 
 
 def _asked(query: str, layers: Sequence[Layer]) -> tuple[Layer, ...]:

@@ -216,7 +216,14 @@ def _passes(
     closed = [_closed(wish, made, number) for number in range(len(made.steps))]
     costs = closed if trace is None else flops_by_step(trace)
     passes = tuple(
-        Pass(step.kind, step.n, step.m, cost, step.cache_bytes, step.seconds)
+        Pass(
+            kind=step.kind,
+            n=step.n,
+            m=step.m,
+            flops=cost,
+            kv_cache_bytes=step.cache_bytes,
+            seconds=step.seconds,
+        )
         for step, cost in zip(made.steps, costs, strict=True)
     )
     return passes, "closed form" if trace is None else "operators"

@@ -147,16 +147,18 @@ def _judge(result: Judged, owner: Shaped, asked: Asked, times: int) -> None:
 def _misfit(place: AnnotationPlace, why: Refused, times: int) -> Misfit:
     fix = "pass" if place.name != "return" else "return"
     return Misfit(
-        why.kind,
-        place.file,
-        place.line,
-        place.function,
-        place.name,
-        (f"{why.where} of `{place.function}` is {why.observed}, but {why.wanted} is declared",),
-        why.observed,
-        why.wanted,
-        f"{fix} what is declared, or correct the annotation",
-        times,
+        kind=why.kind,
+        file=place.file,
+        line=place.line,
+        function=place.function,
+        name=place.name,
+        reasons=(
+            f"{why.where} of `{place.function}` is {why.observed}, but {why.wanted} is declared",
+        ),
+        observed=why.observed,
+        annotated=why.wanted,
+        fix=f"{fix} what is declared, or correct the annotation",
+        calls=times,
     )
 
 

@@ -34,7 +34,14 @@ def setting(owner: Any, name: str, text: str, argument: str) -> list[Origin]:
     if found is None:
         return [Origin(f"{argument} of `{text}`", "setting")]
     source = _written_for(found.value, argument)
-    here = Origin(f"{argument} of `{text}`", "setting", (), found.file, found.value.lineno, source)
+    here = Origin(
+        text=f"{argument} of `{text}`",
+        kind="setting",
+        axes=(),
+        file=found.file,
+        line=found.value.lineno,
+        source=source,
+    )
     return [here, *_parameter(source, found)]
 
 

@@ -37,9 +37,17 @@ def blame(error: BaseException, events: Sequence[Event], storage_of: StorageOf) 
     found = places(error)
     number = blamed(found)
     if number is None:
-        return Failure(kind, message, 0, "", 0, clock)
+        return Failure(type_name=kind, message=message, scope=0, file="", line=0, at=clock)
     place = found[number]
-    plain = Failure(kind, message, 0, place.file, place.line, clock, place.text)
+    plain = Failure(
+        type_name=kind,
+        message=message,
+        scope=0,
+        file=place.file,
+        line=place.line,
+        at=clock,
+        statement=place.text,
+    )
     try:
         return _detailed(plain, found, number, events, storage_of)
     except Exception:  # noqa: BLE001 - an explanation must not hide what it explains

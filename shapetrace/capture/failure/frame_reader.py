@@ -77,15 +77,17 @@ class FrameReader:
         self, text: str, role: str, tensor: torch.Tensor, made: tuple[str, int] = ("", 0)
     ) -> Operand:
         """A tensor as an operand; `made` is where the module that holds it was."""
+        file, line = made
         return Operand(
-            text,
-            role,
-            tuple(tensor.shape),
-            str(tensor.dtype).removeprefix("torch."),
-            str(tensor.device),
-            self.storage_of(tensor),
-            _range(tensor),
-            *made,
+            text=text,
+            role=role,
+            shape=tuple(tensor.shape),
+            dtype=str(tensor.dtype).removeprefix("torch."),
+            device=str(tensor.device),
+            storage=self.storage_of(tensor),
+            value=_range(tensor),
+            file=file,
+            line=line,
         )
 
 

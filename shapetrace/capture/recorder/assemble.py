@@ -158,6 +158,7 @@ class _Reader:
             nbytes = prod(shape) * dtype.itemsize if strided else 0
             looks = self._looks[shape, dtype, layout] = tuple(shape), self._name(dtype), nbytes
         sizes, type_name, nbytes = looks
+        # By place: one is made for each value that was seen, and keywords would cost time.
         self._tensors.append(
             TensorRecord(
                 self._sites.setdefault(binding, len(self._sites)),
@@ -177,7 +178,11 @@ class _Reader:
 
     def _lost(self, clock: int) -> None:
         """Operators may have run unseen; they are listed, never silently zero."""
-        self._ops.append(OpRecord(UNSEEN, self.calls.here(), clock, (), (), ""))
+        self._ops.append(
+            OpRecord(
+                name=UNSEEN, scope=self.calls.here(), at=clock, inputs=(), outputs=(), dtype=""
+            )
+        )
 
     def _op(self, clock: int, event: Event) -> None:
         _, number, inputs, outputs, attributes, dtype, phase, sequence, new = event
@@ -193,6 +198,7 @@ class _Reader:
                 self._born[block] = clock
                 nbytes += self._blocks[block][0]
         scope = self._scope_of(phase, sequence)
+        # By place, as tensors are.
         self._ops.append(
             OpRecord(name, scope, clock, inputs, outputs, type_name, attributes, phase, nbytes)
         )

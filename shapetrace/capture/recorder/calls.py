@@ -88,13 +88,33 @@ class Calls:
             length: Clock at the end of the run.
             whole: Whether calls in which nothing happens get scopes too.
         """
-        self.scopes = [Scope(None, "", "function", target, "", 0, 0, length)]
+        self.scopes = [
+            Scope(
+                parent=None,
+                path="",
+                kind="function",
+                type_name=target,
+                file="",
+                line=0,
+                start=0,
+                end=length,
+            )
+        ]
         self.functions = [-1]
         self.held: dict[int, Held] = {}
         self._modules = modules
         self._length = length
         self._whole = whole
-        self.now = Frame(-1, None, "", "function", target, 0, 0, scope=0)
+        self.now = Frame(
+            function=-1,
+            module=None,
+            path="",
+            kind="function",
+            type_name=target,
+            start=0,
+            last=0,
+            scope=0,
+        )
         self._frames = [self.now]
 
     def enter(self, clock: int, function: int, module: int | str | None) -> None:
@@ -112,6 +132,7 @@ class Calls:
         kind: ScopeKind = "module" if is_module else "function"
         owner = module if module is not None else self.now.module
         stands_in = is_module and not is_forward
+        # By place: a frame is made at each call, where keywords would cost time.
         self.now = Frame(function, owner, path, kind, type_name, clock, clock, stands_in)
         self._frames.append(self.now)
         if self._whole:

@@ -176,6 +176,7 @@ class Recorder:
         key += tuple(blocks.index(block) for block in blocks)  # which of them share memory
         if key not in self._templates:
             met = len(self.storages.blocks)
+            # By place: this runs at each call of a module while the model does.
             self.learning = Learning(key, number, self.depth, len(self.events), met, blocks)
         elif (template := self._templates[key]) is not None:
             self._replay(template, number, blocks)

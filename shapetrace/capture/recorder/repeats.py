@@ -96,13 +96,13 @@ def learn(
     held = tuple(parameters)
     spoken = {block for event in events for block in _blocks(event)}
     return Template(
-        module,
-        tuple(events),
-        tuple(expected),
-        tuple(position),
-        tuple(arguments),
-        held if spoken.intersection(held) else (),
-        born,
+        module=module,
+        events=tuple(events),
+        expected=tuple(expected),
+        position=tuple(position),
+        arguments=tuple(arguments),
+        parameters=held if spoken.intersection(held) else (),
+        born=born,
     )
 
 

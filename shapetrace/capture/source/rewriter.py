@@ -126,7 +126,14 @@ class Rewriter(ast.NodeTransformer):
 
     def _rewrite_body(self, node: ast.FunctionDef, qualname: str) -> None:
         braces = tuple(dict.fromkeys(braces_in(node)))
-        site = FunctionSite(self.file, node.lineno, qualname, node.name, self.internal, braces)
+        site = FunctionSite(
+            file=self.file,
+            line=node.lineno,
+            qualname=qualname,
+            name=node.name,
+            internal=self.internal,
+            braces=braces,
+        )
         REGISTRY.functions.append(site)
         saved, self.owner = self.owner, len(REGISTRY.functions) - 1
         number = ast.Constant(self.owner)
@@ -169,7 +176,14 @@ class Rewriter(ast.NodeTransformer):
     def _site(self, name: str, kind: RecordKind, at: ast.AST, annotation: str = "") -> ast.expr:
         line = getattr(at, "lineno", 0)
         function = ".".join(part for part in self.scope if part != "<locals>")
-        site = Site(self.file, line, function, name, kind, self.internal)
+        site = Site(
+            file=self.file,
+            line=line,
+            function=function,
+            name=name,
+            kind=kind,
+            internal=self.internal,
+        )
         earlier = self.declared.get(name, "") if kind == "local" and not annotation else ""
         strict = name in self.predeclared
         binding = BoundSite(site, self.owner, annotation or earlier, bool(earlier) and not strict)

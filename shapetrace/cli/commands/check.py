@@ -191,15 +191,15 @@ def _shown(checked: "Checked") -> "TargetFindings":
 
     error = checked.error
     return TargetFindings(
-        checked.target,
-        checked.findings,
-        checked.runs,
-        checked.annotations,
-        checked.values,
-        checked.silenced,
-        checked.notes,
-        "" if error is None else f"{type(error).__name__}: {error}",
-        checked.unchecked,
+        target=checked.target,
+        findings=checked.findings,
+        runs=checked.runs,
+        annotations=checked.annotations,
+        values=checked.values,
+        silenced=checked.silenced,
+        notes=checked.notes,
+        error="" if error is None else f"{type(error).__name__}: {error}",
+        unchecked=checked.unchecked,
     )
 
 

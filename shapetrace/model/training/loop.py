@@ -91,7 +91,14 @@ class _Pace:
         settings, step = self._trainer.settings, self._trainer.step_number
         tokens = settings.batch * settings.seq * settings.accumulate
         left = (settings.steps - step) * self._seconds
-        return Progress(step, settings.steps, loss, tokens / self._seconds, left, held_out_loss)
+        return Progress(
+            step=step,
+            steps=settings.steps,
+            loss=loss,
+            tokens_per_second=tokens / self._seconds,
+            seconds_left=left,
+            held_out_loss=held_out_loss,
+        )
 
 
 @contextmanager
