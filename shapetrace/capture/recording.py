@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType, TracebackType
 from typing import Any, Self
@@ -20,12 +20,13 @@ from shapetrace.capture.failure.failure import blame
 from shapetrace.capture.recorder.assemble import Tables, assemble
 from shapetrace.capture.recorder.calls import module_names
 from shapetrace.capture.recorder.equal_calls import twins
-from shapetrace.capture.recorder.events import repeated
+from shapetrace.capture.recorder.events import Event, repeated
 from shapetrace.capture.recorder.hooks import activate
 from shapetrace.capture.recorder.parameter_records import parameter_records, waits
 from shapetrace.capture.recorder.recorder import Recorder
 from shapetrace.capture.recorder.repeats import write_out
 from shapetrace.capture.recorder.scripted import Outside, scripted_roots
+from shapetrace.capture.recorder.shorten import shortened
 from shapetrace.capture.recorder.swap import Swap, swap
 from shapetrace.capture.source.discover import Wanted, graphs_of, joined, reachable
 from shapetrace.capture.source.registry import REGISTRY
@@ -80,6 +81,7 @@ class Recording:
         self._before = len(self._recorder.storages.blocks)
         self._made: tuple[ParameterRecord, ...] = ()
         self._failure: Failure | None = None
+        self._interrupted = False
         self._started = self._seconds = 0.0
         self._trace: Trace | None = None
 
@@ -113,6 +115,7 @@ class Recording:
     ) -> None:
         """Stop recording and put everything back, whatever happened."""
         self._seconds = time.perf_counter() - self._started
+        self._interrupted = isinstance(error, KeyboardInterrupt)
         try:
             if self._recorder.mode is not None:
                 self._recorder.mode.__exit__(None, None, None)
@@ -177,8 +180,12 @@ class Recording:
     def _finish(self) -> Trace:
         recorder = self._recorder
         blocks = recorder.storages.blocks
+        events: Sequence[Event] = write_out(recorder.events, blocks, self._submodules())
+        cut = ""
+        if self._interrupted:
+            events, cut = shortened(events)
         tables = assemble(
-            write_out(recorder.events, blocks, self._submodules()),
+            events,
             blocks,
             self._names,
             self._target,
@@ -193,6 +200,7 @@ class Recording:
             failure = replace(
                 failure,
                 scope=_innermost_failed(tables),
+                at=len(events) if cut else failure.at,
                 operands=tuple(
                     replace(operand, storage=tables.numbers.get(operand.storage))
                     if operand.storage is not None
@@ -210,7 +218,7 @@ class Recording:
             ops=tuple(tables.ops),
             storages=tuple(tables.storages),
             parameters=self._with_gradients(tables),
-            notes=(*self._swap.notes, *self._not_seen(), *self._opaque),
+            notes=(*filter(None, (cut,)), *self._swap.notes, *self._not_seen(), *self._opaque),
             failure=failure,
             wall_time=self._seconds,
             environment=(("torch", torch.__version__), ("python", platform.python_version())),

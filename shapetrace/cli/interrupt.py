@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+_LATER = 0.01
+"""Seconds after which a callback that swallowed an interrupt has ended."""
+
 
 class CtrlC:
     """Whether Ctrl-C was pressed.
@@ -17,16 +20,33 @@ class CtrlC:
 
     def __init__(self) -> None:
         self.pressed = False
+        self._swallowed = False
 
     def __call__(self, _signal: int, _frame: FrameType | None) -> None:
         """Interrupt, as Python does by itself."""
         self.pressed = True
-        sys.unraisablehook = _say_nothing  # one that falls into a callback is not raised
+        self._swallowed = False
+        sys.unraisablehook = self._press_again
         raise KeyboardInterrupt
+
+    def _press_again(self, unraisable: "sys.UnraisableHookArgs") -> None:
+        """Interrupt a little later what an interrupt that fell into a callback did not end."""
+        if self.pressed and issubclass(unraisable.exc_type, KeyboardInterrupt):
+            self._swallowed = True
+            timer = threading.Timer(_LATER, self._press_if_swallowed)
+            timer.daemon = True
+            timer.start()
+
+    def _press_if_swallowed(self) -> None:
+        if self._swallowed and self.pressed:
+            from shapetrace.api.tracing.timeout import press  # noqa: PLC0415 - help needs none
+
+            press()
 
     def check(self) -> None:
         """Interrupt again where the first one was swallowed."""
         if self.pressed:
+            self._swallowed = False
             raise KeyboardInterrupt
 
     def forget(self) -> None:
@@ -45,10 +65,6 @@ class CtrlC:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
-
-
-def _say_nothing(_unraisable: object) -> None:
-    """Ctrl-C was pressed: what cannot be raised any more is of no interest."""
 
 
 CTRL_C = CtrlC()

@@ -170,7 +170,7 @@ class _Listener:
                 items.append(item)
                 continue
             name = (item.name, *_value(item))
-            if not _is_echo(item, seen, here | next_) and not self._is_heard(item, name):
+            if not _is_echo(item, seen, here, next_) and not self._is_heard(item, name):
                 items.append(item)
             seen.add(name)
             if item.kind != "return":
@@ -193,9 +193,9 @@ def _kept_next(items: Sequence[Row | Call | Repeat], start: int) -> frozenset[_V
     return frozenset(kept)
 
 
-def _is_echo(row: Row, seen: set[_Value], named: set[_Value] | frozenset[_Value]) -> bool:
+def _is_echo(row: Row, seen: set[_Value], here: set[_Value], next_: frozenset[_Value]) -> bool:
     if row.storage is None:
         return False
     if row.kind == "argument":
         return (row.name, *_value(row)) in seen
-    return row.kind == "return" and _value(row) in named
+    return row.kind == "return" and (_value(row) in here or _value(row) in next_)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_LEAST = 2.0
+_LEAST = 1.0
 
 
 @contextmanager
@@ -16,13 +16,13 @@ def stopped_after(seconds: float | None) -> Iterator[None]:
     """Interrupt a block that takes too long: `KeyboardInterrupt` is raised in it.
 
     Args:
-        seconds: How long it may take, two seconds at least; None for ever. Only the main
+        seconds: How long it may take, a second at least; None for ever. Only the main
             thread can be interrupted; any other runs on.
     """
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    timer = threading.Timer(max(seconds, _LEAST), _interrupt)
+    timer = threading.Timer(max(seconds, _LEAST), press)
     timer.daemon = True
     timer.start()
     try:
@@ -31,7 +31,7 @@ def stopped_after(seconds: float | None) -> Iterator[None]:
         timer.cancel()
 
 
-def _interrupt() -> None:
+def press() -> None:
     """Press Ctrl-C; as a signal where there are any, so that a sleep ends too."""
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)

@@ -40,7 +40,7 @@ def trace_target(
         request: What is to be traced.
         progress: Is told what is going on.
         interrupted: Is called when Ctrl-C ends the naming, and the real run is to follow; it
-            gets as long as the naming had, or two seconds where not even a weightless run ended.
+            gets as long as the naming had, or a second where not even a weightless run ended.
 
     Returns:
         The trace. A model that raises, calls `sys.exit` or is interrupted leaves the trace

@@ -13,6 +13,7 @@ from shapetrace.capture.recorder import events as kinds
 from shapetrace.capture.recorder.calls import Calls, ModuleNames
 from shapetrace.capture.recorder.events import Event, Seen
 from shapetrace.capture.recorder.plans import PLANS, Attributes, Shapes
+from shapetrace.capture.recorder.shorten import quiet_tail
 from shapetrace.capture.recorder.storages import MemoryBlock
 from shapetrace.capture.source.braces import Held
 from shapetrace.capture.source.registry import REGISTRY, BoundSite
@@ -78,16 +79,8 @@ def assemble(
         reader.read(clock, event)
     for block in sorted(beside):
         reader.number_of(block)
-    reader.calls.finish(_quiet_tail(events) if failed else len(events))
+    reader.calls.finish(quiet_tail(events) if failed else len(events))
     return reader.tables()
-
-
-def _quiet_tail(events: Sequence[Event]) -> int:
-    """Clock after which only calls ended: there the exception was on its way out."""
-    clock = len(events)
-    while clock and events[clock - 1][0] in (kinds.EXIT, kinds.FREE):
-        clock -= 1
-    return clock
 
 
 class _Reader:

@@ -75,6 +75,33 @@ class Endless(MLP):
         while True:
             time.sleep(0.05)
 
+class Loop(MLP):
+    def forward(self, x):
+        hidden = self.up(x)
+        sys.stderr.write("running\\n")
+        sys.stderr.flush()
+        return self.turns(hidden)
+
+class Operators(Loop):
+    def turns(self, hidden):
+        while True:
+            hidden = hidden * 1
+
+class Catches(Loop):
+    @torch.no_grad()
+    def turns(self, hidden):
+        while True:
+            try:
+                hidden = hidden + 1
+            except Exception:
+                pass
+
+class Counts(Loop):
+    def turns(self, hidden):
+        count = 0
+        while True:
+            count += 1
+
 class Slow(MLP):
     runs = 0
     def forward(self, x):
@@ -299,6 +326,26 @@ def test_one_ctrl_c_while_naming_leaves_the_partial_table(apart):
         "while True" in statement or "time.sleep" in statement
     )  # the model's line, not our handler's
     assert "interrupt.py" not in out
+    assert "Traceback" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process on Windows")
+@pytest.mark.parametrize("name", ["Operators", "Catches", "Counts"])
+def test_one_ctrl_c_ends_loops_that_are_busy_and_shows_both_ends(apart, name):
+    process = apart(name)
+    line = ""
+    while line != "running\n":
+        line = process.stderr.readline()
+        assert line, "it ended early"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "hidden" in out
+    assert "in the middle of this interrupted run are left out" in out
+    assert f"failed: KeyboardInterrupt in turns() ({name}.turns)" in out.splitlines()
+    assert out.count("\n") < 4000
     assert "Traceback" not in err
 
 
