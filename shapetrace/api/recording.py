@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from shapetrace.api.preparing.probe_names import probed
 from shapetrace.capture.recording import Recording
 from shapetrace.capture.recording import record as record_model
+from shapetrace.capture.target.given import check_dims
 from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.instances import subject_of
+from shapetrace.capture.target.target import Target, made_from
+from shapetrace.capture.values.inner_tensors import is_packed
+from shapetrace.capture.values.members import set_training
 from shapetrace.explain import explain
 from shapetrace.naming.name_trace import Probing, named
 from shapetrace.report.traced import Traced
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from shapetrace.capture.source.discover import Wanted
+    from shapetrace.capture.target.subject import Subject
 
 
 class Watch:
@@ -112,22 +117,32 @@ def record(
 
 
 def trace(
-    model: nn.Module, *args: Any, dims: Mapping[str, int] | None = None, **kwargs: Any
+    model: nn.Module | Callable[..., nn.Module],
+    *args: Any,
+    dims: Mapping[str, int] | None = None,
+    arg: Mapping[str, Any] | None = None,
+    **kwargs: Any,
 ) -> Traced:
     """Call a model once and return the trace of the call, every axis named.
 
     The model is called once, as it is: in its mode, on its device, with gradients where
-    they are on. Names come from runs of a weightless copy at other sizes.
+    they are on. Names come from runs of a weightless copy at other sizes. A class is made
+    into a model first, as on the command line: from `arg`, in evaluation mode, on the device
+    of its inputs; its axes have the names of the constructor's arguments that move them.
 
     Args:
-        model: The module.
+        model: The module; or a class, or with `arg` a function, that makes it.
         args: Its arguments.
         dims: Names of the inputs' axes by size, such as ``{"B": 2, "n": 16}``; without
             them names are guessed by position, and marked as guessed. A name whose size
             no input has names the model's own axes of that size, where nothing else does.
+        arg: Arguments of the class or function by name, such as ``{"width": 8}``: what
+            ``--arg width=8`` is on the command line. A dict in it stays one, or has the
+            fields where the parameter takes a configuration object.
         kwargs: Its keyword arguments.
 
     Raises:
+        ShapetraceError: For a class or `arg` that make no model, or wrong `dims`.
         Exception: What the model raises, with the explanation as a note.
 
     Example:
@@ -136,11 +151,38 @@ def trace(
         >>> traced = shapetrace.trace(model, torch.ones(2, 5, 4), dims={"B": 2, "n": 5})
         >>> "240 FLOP" in str(traced)  # what print(traced) shows
         True
+        >>> arg = {"in_features": 4, "out_features": 3}
+        >>> built = shapetrace.trace(torch.nn.Linear, torch.ones(2, 4), arg=arg)
+        >>> [dim.name for dim in built.tensors[-1].dims]
+        ['B', 'out_features']
     """
-    subject = subject_of(model, CallInputs(args, kwargs), dims)
+    inputs, target = CallInputs(args, kwargs), None
+    if arg is None and not isinstance(model, type):
+        module = cast("nn.Module", model)  # anything else is refused
+        subject = subject_of(module, inputs, dims)
+    else:
+        target = made_from(model, {} if arg is None else arg)
+        module, subject = _built(target, inputs, dims)
     probing, wanted = probed(subject)
-    watch = record(model, wanted=wanted or None, sizes={**subject.dims, **subject.given})
+    watch = record(
+        module,
+        wanted=wanted or None,
+        target="" if target is None else target.name,
+        config=None if target is None else target.config(),
+        sizes={**subject.dims, **subject.given},
+    )
     watch.probing = probing
     with watch:
-        model(*args, **kwargs)
+        module(*args, **kwargs)
     return watch.trace
+
+
+def _built(
+    target: Target, inputs: CallInputs, dims: Mapping[str, int] | None
+) -> tuple[nn.Module, Subject]:
+    """A model in evaluation mode where its inputs are, and how to make it at other sizes."""
+    check_dims(dims)
+    devices = {str(tensor.device) for _, tensor in inputs.tensors()}
+    model = target.build(device=devices.pop() if len(devices) == 1 else "", seed=0)
+    set_training(model, mode=False)
+    return model, target.subject(inputs, dims, packed=is_packed(model))

@@ -210,7 +210,7 @@ X = torch.ones(2, 3)
         (lambda: shapetrace.forward(NET), "is no name; give a preset"),
         (lambda: shapetrace.generate("tiny-decoder", "dog"), "prompts='dog' is one text"),
         (lambda: shapetrace.generate("tiny-decoder"), "no prompt is given"),
-        (lambda: shapetrace.trace(nn.Linear, X), "Linear is a class, not a model"),
+        (lambda: shapetrace.trace(nn.Linear, X), "Linear needs in_features, out_features"),
         (lambda: shapetrace.trace(print, X), "not an nn.Module"),
         (lambda: shapetrace.trace(NET, X, dims={"B": -7}), "dims: B is -7"),
         (lambda: shapetrace.trace(NET, X, dims={"B": 2.0}), "dims: B is 2.0"),

@@ -15,8 +15,12 @@ from shapetrace.errors import with_article
 _PLAIN = (bool, int, float, str, list, tuple, dict)
 
 
-def misfitting(recipe: Recipe) -> str:
+def misfitting(recipe: Recipe, option: str) -> str:
     """The first given argument that is of another kind than its annotation or default.
+
+    Args:
+        recipe: What the model is made by.
+        option: What arguments are given by, for the message: ``--arg``.
 
     Returns:
         What was given and what is expected, for an error message; empty when all seem to
@@ -24,7 +28,7 @@ def misfitting(recipe: Recipe) -> str:
     """
     match recipe:
         case Constructed(function=function, given=given):
-            return next(_of_call(function, given, "--arg "), "")
+            return next(_of_call(function, given, f"{option} "), "")
         case Configured(config_class=kind, given=given):
             return next(_of_config(kind, given), "")
     return ""

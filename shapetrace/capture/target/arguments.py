@@ -47,6 +47,20 @@ def read_arguments(texts: Sequence[str], option: str) -> Nested:
     return found
 
 
+def arguments_from(given: Mapping[str, Any], function: Callable[..., Any]) -> Nested:
+    """Arguments from Python: a dict is one, but for a parameter that takes an object with fields.
+
+    Args:
+        given: Values by the parameter's name.
+        function: What they are for.
+    """
+    found = Nested(given)
+    for name, value in given.items():
+        if type(value) is dict and takes_fields(function, name):
+            found[name] = arguments_from(value, kind_of(function, name))
+    return found
+
+
 def literal(text: str) -> Any:
     """A Python literal's value, or the text itself where it is none."""
     constants = {"true": True, "false": False, "none": None, "null": None}
@@ -85,6 +99,12 @@ def _with(value: Any, path: Sequence[str], number: int) -> Any:
         items = list(value)
         items[int(first)] = _with(items[int(first)], rest, number)
         return type(value)(items)
+    fields = fields_of(value)
+    if fields is not None:
+        changed = {first: _with(fields.get(first), rest, number)}
+        if isinstance(value, SimpleNamespace):
+            return SimpleNamespace(**{**fields, **changed})
+        return dataclasses.replace(value, **changed)
     known = value if isinstance(value, Mapping) else {}
     new = {**known, first: _with(known.get(first), rest, number)}
     return Nested(new) if isinstance(value, Nested) or not isinstance(value, Mapping) else new
@@ -122,7 +142,7 @@ def kind_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     owner = getattr(function, "__name__", "")
     classes = {
         key: value
-        for key, value in vars(module).items()
+        for key, value in (vars(module).items() if module is not None else ())
         if isinstance(value, type)
         and not issubclass(value, nn.Module)
         and key.lower().endswith(("config", "args"))
@@ -132,13 +152,26 @@ def kind_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return found[0] if len(found) == 1 else SimpleNamespace
 
 
+def takes_fields(function: Callable[..., Any], name: str) -> bool:
+    """Whether a parameter is known to take an object with fields, and no dict."""
+    if fields_of(defaults_of(function).get(name)) is not None:
+        return True
+    classes = _classes(function, name)
+    return bool(classes) and not any(issubclass(kind, Mapping) for kind in classes)
+
+
 def _annotated(function: Callable[..., Any], name: str) -> Callable[..., Any] | None:
+    return next(iter(_classes(function, name)), None)
+
+
+def _classes(function: Callable[..., Any], name: str) -> list[type]:
+    """The classes in a parameter's annotation that are no plain values."""
     source = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
     try:
         hint = typing.get_type_hints(source).get(name)
     except Exception:  # noqa: BLE001 - annotations may name anything
-        return None
+        return []
     options = [hint, *typing.get_args(hint)]
     classes = [option for option in options if isinstance(option, type)]
-    plain = {int, float, str, bool, bytes, list, tuple, type(None), object}
-    return next((option for option in classes if option not in plain), None)
+    plain = {int, float, str, bool, bytes, list, tuple, type(None), object, Any}
+    return [option for option in classes if option not in plain]

@@ -30,6 +30,20 @@ def check_module(model: object, *, optional: bool = False) -> None:
         raise ShapetraceError(f"the model is {kind}, not an nn.Module; give a module")
 
 
+def check_arg(arg: object) -> None:
+    """Refuse arguments of a constructor that are none: ``{"width": 8}`` is what is wanted.
+
+    Raises:
+        ShapetraceError: Naming what was given.
+    """
+    if not isinstance(arg, Mapping):
+        kind = with_article(type(arg).__name__)
+        raise ShapetraceError(f'arg is {kind}; give arguments by name, such as {{"width": 8}}')
+    for name in arg:
+        if not isinstance(name, str):
+            raise ShapetraceError(f"arg: {name!r} is no name of an argument; names are texts")
+
+
 def check_dims(dims: object) -> None:
     """Refuse names of axes that cannot be: ``{"B": 2, "n": 16}`` is what is wanted.
 

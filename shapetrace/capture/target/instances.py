@@ -84,7 +84,7 @@ def subject_of(
         loose: dict[str, int] = {}
     else:
         own = _own(model, found, sizes, guessed=dims is None)
-        axes, loose = _with_loose(inputs, axes)
+        axes, loose = with_loose(inputs, axes)
 
     def arguments(new: Mapping[str, int], _: Mapping[str, int]) -> CallInputs:
         return resized_inputs(inputs, axes, new)
@@ -140,7 +140,7 @@ def weights(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     yield from members.named_buffers(model)
 
 
-def _with_loose(inputs: CallInputs, axes: Axes) -> tuple[Axes, dict[str, int]]:
+def with_loose(inputs: CallInputs, axes: Axes) -> tuple[Axes, dict[str, int]]:
     """Axes of the inputs with one without a name called by its place, and the sizes of those."""
     found: Axes = dict(axes)
     loose: dict[str, int] = {}

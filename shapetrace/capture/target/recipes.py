@@ -80,7 +80,14 @@ class Constructed:
     def make(self, overrides: Mapping[str, int]) -> Any:
         """Call it."""
         base = Nested({**_held(self.values(), overrides), **self.given})
-        return self.function(**_made(self.function, overlaid(base, overrides)))
+        return self.function(**_made(self.function, overlaid(_own(base), overrides)))
+
+
+def _own(value: Any) -> Any:
+    """Plain containers anew, so that a constructor that empties a list empties only its own."""
+    if type(value) in (dict, Nested):
+        return type(value)((key, _own(item)) for key, item in value.items())
+    return type(value)(map(_own, value)) if type(value) in (list, tuple) else value
 
 
 def _held(values: Mapping[str, Any], overrides: Mapping[str, int]) -> dict[str, Any]:
@@ -110,33 +117,60 @@ def _made(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def class_recipe(function: Callable[..., Any], name: str, texts: Sequence[str]) -> Constructed:
+def class_recipe(
+    function: Callable[..., Any], name: str, given: Nested, option: str
+) -> Constructed:
     """The recipe of a class or factory.
+
+    Args:
+        function: The class or factory.
+        name: What the user called it.
+        given: Its arguments.
+        option: What they are given by, for errors: ``--arg``, or ``arg`` in Python.
 
     Raises:
         ShapetraceError: For a missing or unknown argument, with the signature.
     """
-    given = read_arguments(texts, "--arg")
+    _check_arguments(function, name, given, option)
+    return Constructed(function, given)
+
+
+def _check_arguments(
+    function: Callable[..., Any], name: str, given: Nested, option: str, path: str = ""
+) -> None:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return Constructed(function, given)
+        return
     parameters = signature.parameters.values()
     named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     takes = f"it takes {plain_signature(signature)}"
     for key in given:
         if key not in named and all(p.kind is not p.VAR_KEYWORD for p in parameters):
             hint = did_you_mean(key, named) if named else takes
-            raise ShapetraceError(f"--arg {key}: {name} has no such argument: {hint}")
+            raise ShapetraceError(f"{option} {path}{key}: {name} has no such argument: {hint}")
     missing = [
         p.name
         for p in parameters
         if p.default is p.empty and p.name in named and p.name not in given
     ]
     if missing:
-        wanted = " ".join(f"--arg {key}=..." for key in missing)
+        wanted = _example(option, path, missing)
         raise ShapetraceError(f"{name} needs {', '.join(missing)}: give {wanted}; {takes}")
-    return Constructed(function, given)
+    for key, value in given.items():
+        if isinstance(value, Nested):
+            kind = kind_of(function, key)
+            _check_arguments(kind, getattr(kind, "__name__", key), value, option, f"{path}{key}.")
+
+
+def _example(option: str, path: str, missing: Sequence[str]) -> str:
+    """How missing arguments are given: as options, or as a dict in Python."""
+    if option.startswith("-"):
+        return " ".join(f"{option} {path}{key}=..." for key in missing)
+    found = "{" + ", ".join(f'"{key}": ...' for key in missing) + "}"
+    for part in reversed(path.split(".")[:-1]):
+        found = f'{{"{part}": {found}}}'
+    return f"{option}={found}"
 
 
 @dataclass(frozen=True)

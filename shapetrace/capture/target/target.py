@@ -13,9 +13,20 @@ from torch import nn
 
 from shapetrace.capture.random_state import same_random_state
 from shapetrace.capture.target.argument_types import misfitting
-from shapetrace.capture.target.arguments import integers_in
+from shapetrace.capture.target.arguments import (
+    arguments_from,
+    integers_in,
+    read_arguments,
+)
+from shapetrace.capture.target.given import check_arg
 from shapetrace.capture.target.inputs import CallInputs, from_specs
-from shapetrace.capture.target.instances import apart, name_axes, resized_inputs, weightless_copy
+from shapetrace.capture.target.instances import (
+    apart,
+    name_axes,
+    resized_inputs,
+    weightless_copy,
+    with_loose,
+)
 from shapetrace.capture.target.loading import load_object
 from shapetrace.capture.target.recipes import (
     Configured,
@@ -40,11 +51,13 @@ class Target:
         name: What the user called it.
         recipe: How it is made.
         dtype: Of its floating-point weights; ``auto`` for those that it is made with.
+        option: What its arguments are given by, for errors: ``arg`` in Python.
     """
 
     name: str
     recipe: Recipe
     dtype: str = "auto"
+    option: str = "--arg"
 
     @property
     def rebuilds(self) -> bool:
@@ -86,7 +99,7 @@ class Target:
         Raises:
             ShapetraceError: When making it fails, or makes something that is no module.
         """
-        with same_random_state(seed), _explained(self.name, self.recipe):
+        with same_random_state(seed), _explained(self):
             if device == "meta":
                 return self._converted(_weightless(self, overrides or {}))
             made = self._converted(_checked(self.name, self.recipe.make(overrides or {})))
@@ -98,18 +111,28 @@ class Target:
             return model
         return nn.Module.to(model, getattr(torch, self.dtype))
 
-    def subject(self, inputs: CallInputs, **options: Any) -> Subject:
+    def subject(
+        self, inputs: CallInputs, dims: Mapping[str, int] | None = None, **options: Any
+    ) -> Subject:
         """What the naming probes need: how to make the model and its inputs at other sizes.
 
         Args:
-            inputs: Of the real run; only those made from specs can be made again.
+            inputs: Of the real run.
+            dims: For inputs that came with their values, names of their axes by size; when
+                None, they are guessed by position. A name whose size no input has is a size
+                of the model's own.
             options: Further fields of the `Subject`.
         """
         specs = inputs.specs
-        axes, sizes = ({}, dict(specs.sizes)) if specs is not None else name_axes(inputs, None)
+        axes, sizes = ({}, dict(specs.sizes)) if specs is not None else name_axes(inputs, dims)
+        loose = specs.loose() if specs is not None and self.rebuilds else {}
+        if specs is None and self.rebuilds:
+            axes, loose = with_loose(inputs, axes)
+        guessed = specs is None and dims is None
+        taken = dict.fromkeys(sizes, 0) if guessed else sizes
         ready = self.recipe.make({}) if isinstance(self.recipe, Ready) else None
         own = self.integers() if self.rebuilds else {}
-        names = {apart(name, size, sizes): name for name, size in own.items()}
+        names = {apart(name, size, taken): name for name, size in own.items()}
         known = {label: own[name] for label, name in names.items()}
 
         def build(given: Mapping[str, int]) -> nn.Module:
@@ -127,15 +150,15 @@ class Target:
                 return resized_inputs(inputs, axes, dims)
             return from_specs(specs.resized(dims), weightless=not makes_real_tensors())
 
-        guessed = dict.fromkeys(sizes, specs is None)
         return Subject(
             known,
             sizes,
             build,
             arguments,
             rebuilt=self.rebuilds,
-            guessed=guessed,
-            loose=specs.loose() if specs is not None and self.rebuilds else {},
+            guessed=dict.fromkeys(sizes, guessed),
+            loose=loose,
+            given={name: size for name, size in (dims or {}).items() if name not in sizes},
             **options,
         )
 
@@ -154,21 +177,48 @@ def resolve(text: str, arguments: Sequence[str] = (), hf_config: Sequence[str] =
             not fit it.
     """
     found = load_object(text)
+    given = read_arguments(arguments, "--arg")
     if isinstance(found, nn.Module):
-        if arguments or hf_config:
+        if given or hf_config:
             raise ShapetraceError(f"{text} is a module that exists already and takes no --arg")
         return Target(text, Ready(found))
-    if not _makes_modules(found):
-        raise ShapetraceError(
-            f"{text} is {_described(found)}, neither an nn.Module nor a function that makes one"
-        )
-    if _is_configured(found) and not arguments:
+    _check_makes(found, text)
+    if _is_configured(found) and not given:
         return Target(text, huggingface_recipe(found, text, hf_config))
     if hf_config:
         raise ShapetraceError(
             f"--hf-config is for Hugging Face classes, and {text} has no config_class; use --arg"
         )
-    return Target(text, class_recipe(found, text, arguments))
+    return Target(text, class_recipe(found, text, given, "--arg"))
+
+
+def made_from(found: Any, arg: Mapping[str, Any]) -> Target:
+    """The target of a class or factory that Python code has, as `resolve` makes one from text.
+
+    Args:
+        found: The class or factory.
+        arg: Its arguments by name; a dict for a parameter that takes a configuration object
+            gives the fields of it.
+
+    Raises:
+        ShapetraceError: If it makes no module, or the arguments do not fit it.
+    """
+    check_arg(arg)
+    name = getattr(found, "__name__", type(found).__name__)
+    if isinstance(found, nn.Module):
+        raise ShapetraceError(f"the model, a {name}, exists already and takes no arg")
+    _check_makes(found, name)
+    if _is_configured(found) and not arg:
+        return Target(name, huggingface_recipe(found, name, ()), option="arg")
+    given = arguments_from(arg, found)
+    return Target(name, class_recipe(found, name, given, "arg"), option="arg")
+
+
+def _check_makes(found: Any, name: str) -> None:
+    if not _makes_modules(found):
+        raise ShapetraceError(
+            f"{name} is {_described(found)}, neither an nn.Module nor a function that makes one"
+        )
 
 
 def _is_configured(found: Any) -> bool:
@@ -206,7 +256,8 @@ def _checked(name: str, made: Any) -> nn.Module:
 
 
 @contextmanager
-def _explained(name: str, recipe: Recipe) -> Iterator[None]:
+def _explained(target: Target) -> Iterator[None]:
+    name, shown = target.name, " (--debug shows where)" if target.option == "--arg" else ""
     try:
         yield
     except ShapetraceError:
@@ -214,12 +265,12 @@ def _explained(name: str, recipe: Recipe) -> Iterator[None]:
     except SystemExit as error:
         raise ShapetraceError(f"making {name} calls sys.exit({error.code!r})") from error
     except Exception as error:
-        misfit = misfitting(recipe)
+        misfit = misfitting(target.recipe, target.option)
         if misfit:
-            reason = f"making {name} with it raised {type(error).__name__} (--debug shows where)"
+            reason = f"making {name} with it raised {type(error).__name__}{shown}"
             raise ShapetraceError(f"{misfit}; {reason}") from error
         raise ShapetraceError(
-            f"making {name} raised {type(error).__name__}: {error} (--debug shows where)"
+            f"making {name} raised {type(error).__name__}: {error}{shown}"
         ) from error
 
 

@@ -140,7 +140,7 @@ def test_a_subject_for_the_probes(file):
     subject = target.subject(from_specs(specs))
     assert subject.dims == {"B": 2}
     assert subject.build({"d_in": 10, "B": 2}).fc.in_features == 10
-    _, kwargs = subject.arguments({"B": 4}, {})
+    kwargs = subject.arguments({"B": 4}, {}).kwargs
     assert kwargs["x"].shape == (4, 5)
 
 
