@@ -44,7 +44,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """The library's face, imported at its first use: ``import shapetrace`` stays light."""
     if name in __all__:
-        from shapetrace import api  # noqa: PLC0415
+        from shapetrace import api  # noqa: PLC0415 - see above
 
         return getattr(api, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

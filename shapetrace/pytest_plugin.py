@@ -38,9 +38,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--shapetrace"):
         return
     from shapetrace.api.checks.check_tests import ProjectCheck  # noqa: PLC0415 - only when asked for
-    from shapetrace.api.project import read_settings  # noqa: PLC0415
-    from shapetrace.check.rules import chosen  # noqa: PLC0415
-    from shapetrace.errors import ShapetraceError  # noqa: PLC0415
+    from shapetrace.api.project import read_settings  # noqa: PLC0415 - as above
+    from shapetrace.check.rules import chosen  # noqa: PLC0415 - as above
+    from shapetrace.errors import ShapetraceError  # noqa: PLC0415 - as above
 
     try:
         settings = read_settings(config.rootpath)
@@ -106,7 +106,7 @@ class Watcher:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take over what a worker found."""
-        from shapetrace.check.findings import Finding  # noqa: PLC0415
+        from shapetrace.check.findings import Finding  # noqa: PLC0415 - only when asked for
 
         sent = getattr(node, "workeroutput", {}).get(_KEY)
         if sent is None:
@@ -120,7 +120,7 @@ class Watcher:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show the findings, or how much was checked."""
-        from shapetrace.report.findings import counted  # noqa: PLC0415
+        from shapetrace.report.findings import counted  # noqa: PLC0415 - only when asked for
 
         say = terminalreporter
         say.section("shapetrace", "=", red=bool(self._found), green=not self._found)

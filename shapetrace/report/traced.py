@@ -93,7 +93,7 @@ class Traced(Trace):
         return build_report(self, level, "en", folded=folded)
 
     def _rendered(self, format_name: str, level: Level, *, folded: bool = False) -> str:
-        from shapetrace.report import REPORTERS, Canvas, choose_format  # noqa: PLC0415
+        from shapetrace.report import REPORTERS, Canvas, choose_format  # noqa: PLC0415 - Rich is slow
 
         reporter = choose_format(format_name, None, REPORTERS)
         return reporter.render(self._report(level, folded=folded), Canvas())

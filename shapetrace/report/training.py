@@ -36,7 +36,7 @@ def training_tables(report: Report) -> Iterator[SmallTable]:
 def _training(trace: Trace) -> Training | None:
     if all(op.phase == "forward" for op in trace.ops):
         return None  # most traces: the import takes a while
-    from shapetrace.cost.training import training_of  # noqa: PLC0415
+    from shapetrace.cost.training import training_of  # noqa: PLC0415 - few need it
 
     return training_of(trace)
 

@@ -27,7 +27,7 @@ def train_tokenizer(texts: Sequence[str], vocab_size: int) -> tuple[JsonTokenize
     Raises:
         ShapetraceError: There is no room for every byte, or the text has not so many parts.
     """
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415 - only it needs it
 
     least = BYTES + len(SPECIAL)
     if vocab_size < least:

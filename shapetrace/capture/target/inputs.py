@@ -191,7 +191,7 @@ def _pickled(text: str) -> Any:
 
 def _safetensors(text: str) -> Any:
     from safetensors import SafetensorError  # noqa: PLC0415 - only such a file needs it
-    from safetensors.torch import load_file  # noqa: PLC0415
+    from safetensors.torch import load_file  # noqa: PLC0415 - as above
 
     try:
         return load_file(text)

@@ -70,8 +70,8 @@ def annotate(
     """  # noqa: D301 - \b keeps the examples' lines apart
     _refuse_contradictions(diff=diff, write=write, output=output, force=force)
     from shapetrace.annotation import Wishes, check_source_writable  # noqa: PLC0415 - LibCST is slow
-    from shapetrace.api.annotating.annotate import annotate_target  # noqa: PLC0415
-    from shapetrace.api.preparing.request import Request  # noqa: PLC0415
+    from shapetrace.api.annotating.annotate import annotate_target  # noqa: PLC0415 - needs torch
+    from shapetrace.api.preparing.request import Request  # noqa: PLC0415 - slow
 
     request = Request(
         target,
@@ -94,7 +94,7 @@ def annotate(
 
 
 def _deliver(result: "Result", *, write: bool, output: Path | None, force: bool) -> int:
-    from shapetrace.annotation import write_copies, write_in_place  # noqa: PLC0415
+    from shapetrace.annotation import write_copies, write_in_place  # noqa: PLC0415 - LibCST is slow
 
     if write:
         written = write_in_place(result.files, force=force)
@@ -110,7 +110,7 @@ def _deliver(result: "Result", *, write: bool, output: Path | None, force: bool)
 
 
 def _show_diff(files: "Sequence[Rewritten]", root: Path) -> None:
-    from shapetrace.annotation import diff  # noqa: PLC0415
+    from shapetrace.annotation import diff  # noqa: PLC0415 - LibCST is slow
 
     base = Path.cwd() if _all_below(files, Path.cwd()) else root
     write_bytes(diff(files, base, color=canvas(None).color))

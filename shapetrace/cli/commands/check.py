@@ -106,9 +106,9 @@ def check(
 
     Exits with 0 when all is well, 1 when there are findings or a model raises, 2 for bad input.
     """  # noqa: D301 - \b keeps the lines apart
-    from shapetrace.api.preparing.request import Request  # noqa: PLC0415
+    from shapetrace.api.preparing.request import Request  # noqa: PLC0415 - slow, and help needs none
     from shapetrace.api.project import read_settings  # noqa: PLC0415 - kept off the light path
-    from shapetrace.check.rules import PEDANTIC, chosen  # noqa: PLC0415
+    from shapetrace.check.rules import PEDANTIC, chosen  # noqa: PLC0415 - slow
 
     form = choose_format(format, output, FINDINGS).name
     place = None if output is None else output.absolute()  # from here, wherever the model goes
@@ -168,7 +168,7 @@ def _configured(settings: "Settings") -> "tuple[Request, ...]":
 
 def _delivered(several: "Sequence[Checked]", form: str, output: Path | None) -> int:
     """Show what was found; the exit code."""
-    from shapetrace.report.findings import findings_summary, render_findings  # noqa: PLC0415
+    from shapetrace.report.findings import findings_summary, render_findings  # noqa: PLC0415 - slow
 
     results = [_shown(checked) for checked in several]
     write(render_findings(results, form), output)
@@ -187,7 +187,7 @@ def _checked(request: "Request", codes: frozenset[str]) -> "Checked":
 
 
 def _shown(checked: "Checked") -> "TargetFindings":
-    from shapetrace.report.findings import TargetFindings  # noqa: PLC0415
+    from shapetrace.report.findings import TargetFindings  # noqa: PLC0415 - slow
 
     error = checked.error
     return TargetFindings(

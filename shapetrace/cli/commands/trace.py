@@ -72,9 +72,9 @@ def trace(
     Exits with 0 when all is well, 1 when the model raises or an annotation does not hold, 2 for
     bad input, 130 after Ctrl-C.
     """  # noqa: D301 - \b keeps the examples' lines apart
-    from shapetrace.api.preparing.request import Request  # noqa: PLC0415
-    from shapetrace.api.tracing.trace_target import trace_target  # noqa: PLC0415
-    from shapetrace.explain import explain_names  # noqa: PLC0415
+    from shapetrace.api.preparing.request import Request  # noqa: PLC0415 - slow, and help needs none
+    from shapetrace.api.tracing.trace_target import trace_target  # noqa: PLC0415 - needs torch
+    from shapetrace.explain import explain_names  # noqa: PLC0415 - only failures need it
 
     place = _absolute(output)
     style = Style(level=level, layers=layers, language=lang, format=format, output=place)
