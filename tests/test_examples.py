@@ -26,11 +26,12 @@ def test_every_example_is_tested():
 
 
 def test_a_model_of_ones_own_is_listed_by_name():
+    """Its own sizes too: the model, made again at others, shows which axes they move."""
     code, out = printed("watch_your_model.py")
     assert code == 0
     rows = [" ".join(line.split()) for line in out.splitlines()]
-    assert any(row.startswith("features B n 24 2 7 24 ") for row in rows)
-    assert any(row.startswith("widened B n 40 2 7 40 ") for row in rows)
+    assert any(row.startswith("features B n width 2 7 24 ") for row in rows)
+    assert any(row.startswith("widened B n hidden 2 7 40 ") for row in rows)
 
 
 def test_fewer_key_value_heads_keep_fewer_bytes():

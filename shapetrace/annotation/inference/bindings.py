@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from shapetrace.source_code import own_nodes
+
 BindingForm = Literal["plain", "before", "annotated", "none"]
 
 
@@ -25,15 +27,6 @@ class BoundPlace:
     line: int
     name: str
     form: BindingForm
-
-
-def own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes of a function's body, without those of functions and classes in it."""
-    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-    for node in body:
-        yield node
-        if not isinstance(node, inner):
-            yield from own_nodes(list(ast.iter_child_nodes(node)))
 
 
 def bindings_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[BoundPlace]:

@@ -20,7 +20,7 @@ from shapetrace.annotation.inference.calls import (
 from shapetrace.annotation.inference.containers import EVERY, Places, leads_to
 from shapetrace.annotation.inference.fields import fields_left_out
 from shapetrace.annotation.inference.kept_names import following
-from shapetrace.annotation.inference.paths import NO_PATHS, Paths, Span, paths_of, widened
+from shapetrace.annotation.inference.paths import NO_PATHS, Paths, paths_of, widened
 from shapetrace.annotation.inference.shapes import annotation_of
 from shapetrace.annotation.inference.signatures import Parameter, SourceSignature, signatures
 from shapetrace.annotation.inference.variables import plan_locals
@@ -37,6 +37,7 @@ from shapetrace.records.structure import Structure, Structures
 
 if TYPE_CHECKING:
     from shapetrace.records.trace import Trace
+    from shapetrace.source_code import Span
 
 _NOT_LOOKED_INTO = "is in a generator, an async function or a special method, not looked into"
 Which = Literal["none", "first", "all"]

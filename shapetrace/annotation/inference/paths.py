@@ -10,9 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-from shapetrace.annotation.inference.bindings import own_nodes
 from shapetrace.annotation.inference.calls import PathSteps
 from shapetrace.annotation.inference.reaching import Definition, Env, returns_of
 from shapetrace.annotation.plan.annotation import (
@@ -25,9 +23,7 @@ from shapetrace.annotation.plan.annotation import (
     UnknownPart,
     union,
 )
-
-Span: TypeAlias = tuple[int, int, int, int]
-"""Where code stands: first line and column, last line and column."""
+from shapetrace.source_code import Span, own_nodes
 
 _KEEP = frozenset(
     {

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from shapetrace.annotation.inference.bindings import BoundPlace, bindings_of, own_nodes
+from shapetrace.annotation.inference.bindings import BoundPlace, bindings_of
+from shapetrace.source_code import own_nodes
 
 ParameterKind = Literal["plain", "args", "kwargs"]
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef

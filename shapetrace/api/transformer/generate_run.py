@@ -24,7 +24,7 @@ from shapetrace.model.generation import generate_tokens as make
 from shapetrace.model.layers.cache import Cache, LayerCache, doubled
 from shapetrace.model.transformer import frame
 from shapetrace.records.folds import steps_of
-from shapetrace.report.generation.records import Generation, Pass, Sample
+from shapetrace.report.generation.records import STEPS, Generation, Pass, Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -242,10 +242,6 @@ def flops_by_step(trace: Trace) -> list[int]:
             kept = steps_of(trace, fold)
             costs += [_cost(kept.ops(trace, number)) for number in range(fold.times + 1)]
     return costs
-
-
-STEPS = ("read_sources()", "advance()", "recomputed()")
-"""The calls that are a generation's passes."""
 
 
 def _cost(ops: Iterable[OpRecord]) -> int:

@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from shapetrace.source_code import own_nodes
+
 
 def text_of(annotation: ast.expr | None) -> str:
     """An annotation as written; empty when there is none."""
@@ -65,15 +67,6 @@ def attributes_in(target: ast.expr) -> Iterator[ast.Attribute]:
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             for element in elements:
                 yield from attributes_in(element)
-
-
-def own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes of a function body, without those of functions and classes inside it."""
-    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-    for node in body:
-        yield node
-        if not isinstance(node, inner):
-            yield from own_nodes(list(ast.iter_child_nodes(node)))
 
 
 def is_generator(node: ast.FunctionDef) -> bool:

@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
-from typing import Any, TypeAlias
+from typing import Any
 
-Span: TypeAlias = tuple[int, int, int, int]
-"""Where code stands: first line and column, last line and column."""
+from shapetrace.source_code import Span
 
 
 @dataclass(slots=True)

@@ -8,6 +8,9 @@ from typing import Any
 from shapetrace.records.trace import Trace
 from shapetrace.units import FLOP_CONVENTION
 
+STEPS = ("read_sources()", "advance()", "recomputed()")
+"""The calls that are a generation's passes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:

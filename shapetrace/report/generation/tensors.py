@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shapetrace.report.document import Line, build_report, table_lines
-from shapetrace.report.generation.records import PassRun, pass_runs
+from shapetrace.report.generation.records import STEPS, PassRun, pass_runs
 
 if TYPE_CHECKING:
     from shapetrace.records.trace import Trace
     from shapetrace.report.generation.records import Generation
     from shapetrace.report.language.words import Language
-
-STEPS = ("read_sources()", "advance()", "recomputed()")
-"""The calls that are a generation's passes."""
 
 
 @dataclass(frozen=True, slots=True)
