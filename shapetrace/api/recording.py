@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from shapetrace.api.preparing.probe_names import probed
+from shapetrace.capture.backward import BackwardPass
 from shapetrace.capture.recording import Recording
 from shapetrace.capture.recording import record as record_model
 from shapetrace.capture.target.given import check_dims
@@ -38,6 +39,8 @@ class Watch:
         self._trace: Traced | None = None
         self.probing: Probing | None = None
         """What naming probes saw of the model; names are given from it when the trace is read."""
+        self.note = ""
+        """What is to be said first of the run; nothing where empty."""
 
     def __enter__(self) -> Self:
         """Start recording.
@@ -63,7 +66,8 @@ class Watch:
     def trace(self) -> Traced:
         """What was recorded; available once the block has ended."""
         if self._trace is None:
-            self._trace = Traced.of(named(self._recording.trace, self.probing))
+            found = named(self._recording.trace, self.probing)
+            self._trace = Traced.of(found, notes=(*filter(None, [self.note]), *found.notes))
         return self._trace
 
 
@@ -121,6 +125,7 @@ def trace(
     *args: Any,
     dims: Mapping[str, int] | None = None,
     arg: Mapping[str, Any] | None = None,
+    backward: bool = False,
     **kwargs: Any,
 ) -> Traced:
     """Call a model once and return the trace of the call, every axis named.
@@ -139,10 +144,16 @@ def trace(
         arg: Arguments of the class or function by name, such as ``{"width": 8}``: what
             ``--arg width=8`` is on the command line. A dict in it stays one, or has the
             fields where the parameter takes a configuration object.
+        backward: Whether a backward pass follows, from the output's ``.loss``, or from the sum
+            of its floating-point outputs that require grad; a note says which. Gradients are
+            switched on for it, and every ``grad`` is afterwards what it was. Hooks on
+            gradients are called.
         kwargs: Its keyword arguments.
 
     Raises:
-        ShapetraceError: For a class or `arg` that make no model, or wrong `dims`.
+        ShapetraceError: For a class or `arg` that make no model, or wrong `dims`; with `backward` if
+            there is nothing that it could begin from, or an argument is itself the result of
+            a computation with gradients.
         Exception: What the model raises, with the explanation as a note.
 
     Example:
@@ -172,8 +183,15 @@ def trace(
         sizes={**subject.dims, **subject.given},
     )
     watch.probing = probing
-    with watch:
-        module(*args, **kwargs)
+    if not backward:
+        with watch:
+            module(*args, **kwargs)
+        return watch.trace
+    with BackwardPass(module, inputs) as back:
+        with watch:
+            back.begin(module(*args, **kwargs))
+            back.run()
+        watch.note = back.note
     return watch.trace
 
 

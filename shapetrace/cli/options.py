@@ -153,6 +153,12 @@ TraceIt: TypeAlias = Annotated[
         help="Record every tensor: of every pass, or of the first step of a training.",
     ),
 ]
+Train: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--train", help="Run in training mode (dropout, batch statistics), with gradients on."
+    ),
+]
 Backward: TypeAlias = Annotated[
     bool,
     typer.Option("--backward", help="Run the loss and the backward pass too."),

@@ -22,6 +22,7 @@ class Request:
         device: ``cpu``, ``cuda`` or ``meta``.
         seed: Of random weights and inputs.
         train: Run in training mode and with gradients.
+        backward: Run the backward pass too, with gradients.
         check: Whether declared annotations are checked.
         dtype: Of the model's floating-point weights; ``auto`` for its own.
     """
@@ -37,6 +38,7 @@ class Request:
     train: bool = False
     check: bool = True
     dtype: str = "auto"
+    backward: bool = False
 
     def require_inputs(self) -> None:
         """Refuse a request without inputs, for what has to run the model at several sizes.

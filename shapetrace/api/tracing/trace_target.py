@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import torch
@@ -13,6 +14,7 @@ from shapetrace.api.preparing.probe_names import probed
 from shapetrace.api.preparing.request import Request
 from shapetrace.api.tracing.mistyped import check_dtypes
 from shapetrace.api.tracing.timeout import stopped_after
+from shapetrace.capture.backward import BackwardPass
 from shapetrace.capture.probing.probe import ProbingInterrupt
 from shapetrace.capture.recording import record
 from shapetrace.capture.source.discover import Wanted
@@ -48,7 +50,8 @@ def trace_target(
 
     Raises:
         ShapetraceError: For a target, inputs or names that cannot be, before anything runs;
-            or for an input whose dtype alone made the model fail.
+            for an input whose dtype alone made the model fail; or if there is nothing that
+            a backward pass could begin from.
     """
     prepared = prepare(request, progress)
     naming = _probed(prepared, progress)
@@ -56,11 +59,11 @@ def trace_target(
         interrupted()
     progress("running one pass")
     with stopped_after(naming.patience):
-        trace, error = _run(prepared, naming.wanted)
-    if isinstance(error, Exception):
+        trace, error, loss = _run(prepared, naming.wanted)
+    if isinstance(error, Exception) and not loss:  # a backward pass is not the input's dtype
         check_dtypes(trace, prepared.model, prepared.inputs, request.device)
     return Outcome(
-        Traced.of(_completed(trace, prepared, naming.probing)), error or naming.interrupt
+        Traced.of(_completed(trace, prepared, naming.probing, loss)), error or naming.interrupt
     )
 
 
@@ -87,7 +90,8 @@ def _probed(prepared: Prepared, progress: Callable[[str], None]) -> _Naming:
     return _Naming(probing, wanted or None)
 
 
-def _run(prepared: Prepared, wanted: Wanted | None) -> tuple[Trace, BaseException | None]:
+def _run(prepared: Prepared, wanted: Wanted | None) -> tuple[Trace, BaseException | None, str]:
+    """The trace, what ended it, and what a backward pass began from, if one did."""
     request, target, inputs = prepared.request, prepared.target, prepared.inputs
     recording = record(
         prepared.model,
@@ -98,25 +102,32 @@ def _run(prepared: Prepared, wanted: Wanted | None) -> tuple[Trace, BaseExceptio
         check=request.check,
     )
     error: BaseException | None = None
-    try:
-        with torch.set_grad_enabled(request.train), recording:
-            prepared.model(*inputs.args, **inputs.kwargs)
-            if request.device == "cuda":
-                torch.cuda.synchronize()
-    except (Exception, KeyboardInterrupt, SystemExit) as raised:  # noqa: BLE001 - it is reported
-        error = raised
-    return recording.trace, error
+    backward = BackwardPass(prepared.model, inputs) if request.backward else None
+    with torch.set_grad_enabled(request.train), backward or nullcontext():
+        try:
+            with recording:
+                if backward is None:
+                    prepared.model(*inputs.args, **inputs.kwargs)
+                else:
+                    backward.begin(prepared.model(*inputs.args, **inputs.kwargs))
+                    backward.run()
+                if request.device == "cuda":
+                    torch.cuda.synchronize()
+        except (Exception, KeyboardInterrupt, SystemExit) as raised:  # noqa: BLE001 - is reported
+            error = raised
+    return recording.trace, error, "" if backward is None else backward.note
 
 
-def _completed(trace: Trace, prepared: Prepared, probing: Probing | None) -> Trace:
+def _completed(trace: Trace, prepared: Prepared, probing: Probing | None, loss: str) -> Trace:
     request = prepared.request
     notes = "no weights (meta device): sizes and costs only"
     weights = notes if request.device == "meta" else prepared.target.weights
-    mode = "training mode, with gradients" if request.train else "evaluation mode, no gradients"
+    mode = "training mode" if request.train else "evaluation mode"
+    grads = "with gradients" if request.train or request.backward else "no gradients"
     ran = (("device", request.device), ("seed", str(request.seed)))
     trace = replace(
         trace,
-        notes=(f"{weights}; {mode}", *trace.notes),
+        notes=(f"{weights}; {mode}, {grads}", *((loss,) if loss else ()), *trace.notes),
         environment=(*trace.environment, *ran),
     )
     return named(trace, probing, prepared.aliases)

@@ -20,6 +20,7 @@ from shapetrace.cli.options import (
     InputSpec,
     Output,
     Seed,
+    Train,
 )
 from shapetrace.cli.output import check_outputs, note, write
 from shapetrace.errors import ModelRaisedError, ShapetraceError
@@ -47,9 +48,7 @@ def check(
     arg: Arg = None,
     hf_config: HfConfig = None,
     alias: Alias = None,
-    train: Annotated[
-        bool, typer.Option("--train", help="Run in training mode and with gradients.")
-    ] = False,
+    train: Train = False,
     device: Device = "cpu",
     dtype: Dtype = "auto",
     seed: Seed = 0,

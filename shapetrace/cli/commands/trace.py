@@ -11,6 +11,7 @@ from shapetrace.cli.interrupt import CTRL_C
 from shapetrace.cli.options import (
     Alias,
     Arg,
+    Backward,
     Check,
     Device,
     Dtype,
@@ -25,6 +26,7 @@ from shapetrace.cli.options import (
     Save,
     Seed,
     TargetName,
+    Train,
 )
 from shapetrace.cli.output import Style, check_outputs, note, show_trace, write
 from shapetrace.errors import ModelRaisedError
@@ -42,9 +44,8 @@ def trace(
         Literal["explain"] | None,
         typer.Option(help="List each name with its evidence after the table.", show_default=False),
     ] = None,
-    train: Annotated[
-        bool, typer.Option("--train", help="Run in training mode and with gradients.")
-    ] = False,
+    train: Train = False,
+    backward: Backward = False,
     device: Device = "cpu",
     dtype: Dtype = "auto",
     seed: Seed = 0,
@@ -60,14 +61,16 @@ def trace(
 
     By name, with its named shape, sizes, bytes and FLOPs. Names come from the input specs
     and from the integers that the model is built from. When the model fails, the table up
-    to there is shown, and what clashed.
+    to there is shown, and what clashed. --backward goes back from the output's `.loss`, or
+    from the sum of its outputs, and shows gradients and memory by kind.
 
     \b
     Examples:
       shapetrace trace net.py:Net --arg width=64 --input "x:float32[B=2,3,H=32,W=32]"
       shapetrace trace transformers:GPT2LMHeadModel --hf-config n_layer=2 \\
           --input "input_ids:int64[B=2,n=16]<50257" --dims explain
-      shapetrace trace torchvision.models:resnet18 --input "float32[B=2,3,H=64,W=64]"
+      shapetrace trace torchvision.models:resnet18 --input "float32[B=2,3,H=64,W=64]" \\
+          --train --backward
 
     Exits with 0 when all is well, 1 when the model raises or an annotation does not hold, 2 for
     bad input, 130 after Ctrl-C.
@@ -92,6 +95,7 @@ def trace(
         dtype=dtype,
         seed=seed,
         train=train,
+        backward=backward,
         check=check,
     )
     with guarded():

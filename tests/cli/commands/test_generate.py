@@ -1,7 +1,9 @@
 """`shapetrace generate` from start to end."""
 
+import csv
 import json
 import subprocess
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -172,6 +174,64 @@ def test_a_saved_trace_is_shown_whole(command, tmp_path):
     rows = json.loads(out)["rows"]
     scores = [row["shape"] for row in rows if row["name"] == "scores" and row["shape"][2] == 1]
     assert {shape[3] for shape in scores} == set(range(3, 11))
+
+
+SPEAKS = ("generate", "--config", "tiny-decoder", "--prompt", "ab", "--prompt", "|a", "--seed", 3,
+          "--max-new-tokens", 6)  # fmt: skip
+
+
+@pytest.fixture
+def spoken(command):
+    code, out, err = command(*SPEAKS, "--format", "json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+@pytest.mark.parametrize("suffix", [False, True])
+def test_csv_has_the_numbers_of_json(command, spoken, tmp_path, suffix):
+    path = tmp_path / "passes.csv"
+    given = ("-o", path) if suffix else ("--format", "csv")
+    code, out, err = command(*SPEAKS, *given)
+    assert code == 0, err
+    rows = list(csv.DictReader(StringIO(path.read_text() if suffix else out)))
+    keys = ("kind", "n", "m", "flops", "kv_cache_bytes")
+    assert [[row[key] for key in ("pass", *keys)] for row in rows] == [
+        [str(number), *(str(step[key]) for key in keys)]
+        for number, step in enumerate(spoken["steps"], 1)
+    ]
+    assert all(float(row["seconds"]) > 0 for row in rows)
+
+
+def test_markdown_has_the_numbers_of_json(command, spoken):
+    code, out, err = command(*SPEAKS, "--format", "md")
+    assert code == 0, err
+    lines = out.splitlines()
+    tables = [[cell.strip() for cell in line.split(" | ")] for line in lines if " | " in line]
+    passes = {row[0].removeprefix("| "): row for row in tables}
+    first, *others = spoken["steps"]
+    assert passes["prefill"][1:4] == ["1", str(first["n"]), str(first["m"])]
+    assert number(passes["prefill"][4]) == pytest.approx(first["flops"], rel=5e-3)
+    assert number(passes["prefill"][5]) == pytest.approx(first["kv_cache_bytes"], rel=5e-3)
+    assert passes["decode"][1:4] == ["5", "1", f"{others[0]['m']} ... {others[-1]['m']}"]
+    for column, key in ((4, "flops"), (5, "kv_cache_bytes")):
+        least, most = passes["decode"][column].split(" ... ")
+        assert number(least) == pytest.approx(others[0][key], rel=5e-3)
+        assert number(most) == pytest.approx(others[-1][key], rel=5e-3)
+    said = dict(line[2:].split(": ", 1) for line in lines if line.startswith("- **"))
+    totals = spoken["totals"]
+    assert int(said["**tokens**"].split()[0]) == totals["tokens"] == 12
+    assert number(said["**KV cache**"]) == pytest.approx(totals["kv_cache_bytes"], rel=5e-3)
+    assert number(said["**FLOPs**"]) == pytest.approx(totals["flops"], rel=5e-3)
+    assert number(said["**saved by the cache**"]) == pytest.approx(totals["flops_saved"], rel=5e-3)
+
+
+UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "FLOP": 1, "kFLOP": 1e3, "MFLOP": 1e6}
+
+
+def number(text):
+    """`82.9 kFLOP (...)` as a number."""
+    amount, unit = text.split()[:2]
+    return float(amount) * UNITS[unit]
 
 
 REFUSED = (
