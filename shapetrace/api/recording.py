@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -151,9 +152,9 @@ def trace(
         kwargs: Its keyword arguments.
 
     Raises:
-        ShapetraceError: For a class or `arg` that make no model, or wrong `dims`; with `backward` if
-            there is nothing that it could begin from, or an argument is itself the result of
-            a computation with gradients.
+        ShapetraceError: For a class or `arg` that make no model, or wrong `dims`; with
+            `backward` if there is nothing that it could begin from, or an argument is itself
+            the result of a computation with gradients.
         Exception: What the model raises, with the explanation as a note.
 
     Example:
@@ -183,15 +184,14 @@ def trace(
         sizes={**subject.dims, **subject.given},
     )
     watch.probing = probing
-    if not backward:
+    with BackwardPass(module, inputs) if backward else nullcontext() as back:
         with watch:
-            module(*args, **kwargs)
-        return watch.trace
-    with BackwardPass(module, inputs) as back:
-        with watch:
-            back.begin(module(*args, **kwargs))
-            back.run()
-        watch.note = back.note
+            if back is None:
+                module(*args, **kwargs)
+            else:
+                back.begin(module(*args, **kwargs))
+                back.run()
+        watch.note = "" if back is None else back.note
     return watch.trace
 
 
