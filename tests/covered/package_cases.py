@@ -162,7 +162,7 @@ PACKAGES = [
         graph,
         package="torch_geometric",
         dims={"nodes": 5, "edges": 6},
-        facts={("GCNConv.forward", "x"): "nodes out_channels"},
+        facts={("GCNConv.forward", "x"): "nodes hidden_channels"},
     ),
     Case(
         "smp unet",

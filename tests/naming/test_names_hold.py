@@ -151,3 +151,23 @@ def test_the_lesser_and_the_greater_are_told_where_both_sides_show(truth, seed):
 def test_one_side_alone_is_no_lesser_of_two():
     points = [({"a": a, "b": 50}, a) for a in (3, 5, 8, 13)]
     assert name_lesser(points, ["a", "b"]) is None
+
+
+class Stack(nn.Module):
+    """A stack whose last layer has a width of its own, as in most MLPs and graph networks."""
+
+    def __init__(self, features: int = 6, width: int = 10, classes: int = 4, num_layers: int = 3):
+        super().__init__()
+        widths = [features, *[width] * (num_layers - 1), classes]
+        self.layers = nn.ModuleList(map(nn.Linear, widths, widths[1:]))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def test_another_depth_takes_no_name_back():
+    trace = shapetrace.trace(Stack, torch.zeros(3, 6), arg={})
+    names = {tuple(dim.name for dim in r.dims) for r in trace.tensors if r.shape == (3, 10)}
+    assert names == {("B", "width")}

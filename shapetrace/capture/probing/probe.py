@@ -178,7 +178,8 @@ class _Prober:
         leading = {group[0] for group in self._groups.values()}
         alone = {n for n in self.sizes if n in self.result.irrelevant and not seems_shapeless(n)}
         dims = set(self.subject.dims)
-        sizes = {n: size for n, size in self.sizes.items() if n in leading | alone and size}
+        tried = (leading | alone) - self._structural()
+        sizes = {n: size for n, size in self.sizes.items() if n in tried and size}
         if not self.runs.may_grow():
             return
         first, *others = first_trials(sizes, dims)
@@ -191,6 +192,22 @@ class _Prober:
         if refuted(self.result):
             for changes in second_trials(sizes, dims):
                 self.result.holdouts += self._tried(changes, dims)
+
+    def _structural(self) -> set[str]:
+        """Sizes of which another makes another model: other parameters, not larger ones.
+
+        A stack of another depth has another last layer; that a name of this one's last layer
+        fails there says nothing of the name.
+        """
+        base = self.result.base
+        assert base is not None  # noqa: S101 - names are probed after the base
+        return {
+            group[0]
+            for label, group in self._groups.items()
+            if any(
+                run.parameters.keys() != base.parameters.keys() for run in self.result.moved[label]
+            )
+        }
 
     def _stands(self, few: Shallow) -> bool:
         """Whether layers stood for others in runs of all layers that moved every size."""
