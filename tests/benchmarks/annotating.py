@@ -30,6 +30,7 @@ from shapetrace.annotation import Wishes, write_in_place
 from shapetrace.api.annotating.annotate import annotate_target
 from shapetrace.api.preparing.request import Request
 from shapetrace.capture.proof.checked_source import definitions_in
+from shapetrace.capture.proof.messages import ProofCase
 from shapetrace.capture.proof.proof import Proof
 from shapetrace.capture.target.inputs import from_specs
 from shapetrace.capture.target.target import resolve
@@ -144,7 +145,7 @@ def holding(case: Case, file: Path, source: bytes) -> int:
     inputs = from_specs(parse_specs(case.inputs).resized(case.unseen))
     target = (f"{file}:{case.name}", (), ())
     with forgetting(file.parent):
-        proof = Proof(resolve(*target).build(), [(inputs.args, inputs.kwargs)], target)
+        proof = Proof(resolve(*target).build(), [ProofCase([inputs], target)])
         wanted = {place: frozenset(found) for place, found in names.items()}
         verdict = proof.of({str(file): source}, wanted, {})
     if verdict.error:

@@ -9,7 +9,9 @@ from shapetrace.annotation.plan.amend import Amendments, Fault, weakened
 from shapetrace.annotation.plan.annotation import NONE, Array, Plain, Repeated, TupleOf, Union
 from shapetrace.annotation.plan.plans import FilePlan, FunctionPlan, LocalPlan
 from shapetrace.annotation.rewriting.rewrite import rewrite
+from shapetrace.capture.proof.messages import ProofCase
 from shapetrace.capture.proof.proof import Proof
+from shapetrace.capture.target.inputs import CallInputs
 from shapetrace.capture.target.target import resolve
 
 SOURCE = b"""import torch
@@ -69,7 +71,8 @@ def test_each_wrong_annotation_is_found_and_no_other(tmp_path, monkeypatch):
             names.setdefault((str(file), numbers[one.line]), set()).add(one.name)
             if one.kind == "local":
                 variables.setdefault((str(file), numbers[one.line]), set()).add(one.name)
-        proof = Proof(model, [((torch.ones(2, 3),), {}), ((torch.ones(4, 3),), {})], target)
+        calls = [CallInputs((torch.ones(rows, 3),)) for rows in (2, 4)]
+        proof = Proof(model, [ProofCase(calls, target)])
         verdict = proof.of({str(file): new.new}, names, variables)
     finally:
         sys.modules.pop("wrong_on_purpose", None)

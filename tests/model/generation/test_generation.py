@@ -254,8 +254,8 @@ def test_an_encoder_is_refused():
         ({"top_p": float("nan")}, "top-p is nan"),
         ({"top_k": 0}, "top-k is 0"),
         ({"temperature": float("inf")}, "temperature is inf; it must be finite"),
-        ({"seed": -1}, "seed is -1"),
-        ({"seed": 1 << 63}, "it must be from 0 to"),
+        ({"seed": -1}, "seed -1: give a whole number from 0 to 18446744073709551615"),
+        ({"seed": 1 << 64}, "seed 18446744073709551616: give a whole number from 0 to"),
     ],
 )
 def test_sampling_refuses_what_cannot_be(values, words):
