@@ -245,13 +245,9 @@ def _run(folder: Path) -> None:
 
 
 def _stand_by() -> None:
-    """Serve one wish per line of standard input: a folder with a job, or an import."""
+    """Serve one job per line of standard input: its folder."""
     for line in sys.stdin:
-        wish = line.rstrip("\n")
-        if wish.startswith("import "):
-            importlib.import_module(wish.removeprefix("import "))
-        else:
-            _run_forked(Path(wish))
+        _run_forked(Path(line.rstrip("\n")))
         sys.stdout.write("done\n")
         sys.stdout.flush()
 

@@ -20,7 +20,6 @@ from torch.utils import _pytree
 from shapetrace.annotation import Wishes, write_in_place
 from shapetrace.api.annotating.annotate import annotate_target
 from shapetrace.api.preparing.request import Request
-from shapetrace.capture.proof.process import stand_by
 from shapetrace.capture.target.inputs import from_specs
 from shapetrace.dims.specs import parse_specs
 from tests.api.annotating.enforced import forgetting, imported
@@ -37,8 +36,6 @@ def _packages(tmp_path_factory):
     findable(tmp_path_factory.mktemp("packages"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the packages' own
-        if importlib.util.find_spec("transformers") is not None:
-            stand_by("transformers.modeling_utils")
         yield
     sys.path[:] = before
 
