@@ -245,9 +245,13 @@ def _run(folder: Path) -> None:
 
 
 def _stand_by() -> None:
-    """Serve one job per line of standard input: its folder."""
+    """Serve one wish per line of standard input: a folder with a job, or an import."""
     for line in sys.stdin:
-        _run_forked(Path(line.rstrip("\n")))
+        wish = line.rstrip("\n")
+        if wish.startswith("import "):
+            importlib.import_module(wish.removeprefix("import "))
+        else:
+            _run_forked(Path(wish))
         sys.stdout.write("done\n")
         sys.stdout.flush()
 

@@ -45,10 +45,24 @@ def forked(folder: Path) -> str:
     return ""
 
 
+def stand_by(*modules: str) -> None:
+    """Start the process that stands by, and have it import what many jobs need.
+
+    Args:
+        modules: None of them, and nothing that they import, may be a job's to replace.
+    """
+    if FORKS:
+        for line in ("", *(f"import {module}" for module in modules)):
+            if line:
+                _ask(line)
+            else:
+                _standing_by()
+
+
 def _ask(line: str) -> None:
-    jobs, answer = _standing_by()
-    jobs.write(line + "\n")
-    jobs.flush()
+    wish, answer = _standing_by()
+    wish.write(line + "\n")
+    wish.flush()
     if not answer.readline():
         raise BrokenPipeError
 
